@@ -1,0 +1,63 @@
+"""What an engine says about itself, without being imported."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine can do. The defaults describe the smallest useful engine."""
+
+    text_only: bool = True
+    images: bool = True
+    max_images: int | None = None
+    video: bool = False
+    structured_output: bool = False
+    logprobs: bool = False
+    streaming: bool = False
+    prefix_cache: bool = False
+    batching: bool = False
+
+
+class EngineOption(msgspec.Struct, frozen=True, kw_only=True):
+    """One option that the engine accepts through ``model_options``.
+
+    Attributes:
+        name: as written by users.
+        type: ``int``, ``float``, ``bool``, ``str`` or ``json`` (any JSON value).
+        default: what the plugin uses when nobody says otherwise.
+        help: one line.
+        choices: the only values allowed, if there are such.
+    """
+
+    name: str
+    type: Literal["int", "float", "bool", "str", "json"]
+    default: Any = None
+    help: str = ""
+    choices: tuple[str, ...] = ()
+
+
+class BackendInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend in one cheap record: no engine is imported to make it.
+
+    Attributes:
+        name: the backend's name, as written in ``backend`` columns and registered as entry point.
+        engine: the engine's distribution, for example ``transformers``.
+        engine_version: its installed version, or None when it is not installed.
+        devices: devices the engine could use here, best first, for example ``("cuda:0", "cpu")``.
+        capabilities: what it can do.
+        options: what ``model_options`` may hold for it.
+        needs_model_files: False for engines whose model is only a name (a remote endpoint).
+        problem: why the backend cannot be used here (its engine is missing, for example), or None.
+    """
+
+    name: str
+    engine: str
+    engine_version: str | None
+    devices: tuple[str, ...]
+    capabilities: Capabilities = Capabilities()
+    options: tuple[EngineOption, ...] = ()
+    needs_model_files: bool = True
+    problem: str | None = None

@@ -1,0 +1,113 @@
+"""The hooks of vlmhb. A plugin implements those it needs, with any subset of each hook's arguments.
+
+Mark an implementation with ``vlmhb.hookimpl``. A hook marked *first result* stops at the first implementation
+that returns something else than None. Wrappers (``hookimpl(wrapper=True)``) are allowed for every hook.
+
+A plugin is a module (or object) named by an entry point:
+
+- group ``vlmhb.backends``: an engine; the entry point's name is the backend's name in configs. ``vlmhb`` is
+  accepted as the group's short form.
+- group ``vlmhb.plugins``: everything else (metrics, datasets, models, wrappers around engines).
+
+The module may state ``vlmhb_contract = 1``, the version of the contract that it was written for; a plugin for
+another version is reported and left out. Importing a plugin must be cheap: import the engine inside the hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from vlmhb.contract.backend import BackendInfo
+    from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
+    from vlmhb.contract.metric import Metric
+    from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
+    from vlmhb.contract.request import GenerationRequest
+    from vlmhb.contract.result import GenerationResult
+
+hookspec = pluggy.HookspecMarker("vlmhb")
+hookimpl = pluggy.HookimplMarker("vlmhb")
+
+# ------------------------------------------------------------------------------------------------------------
+# Engines
+# ------------------------------------------------------------------------------------------------------------
+
+
+@hookspec(firstresult=True)
+def vlmhb_backend_info(backend: str) -> BackendInfo | None:
+    """Describe a backend.
+
+    Called by ``vlmhb backends``, by the planning of a run and before a model is loaded, in the process of the
+    command line. Must not import the engine: read its version from package metadata. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :returns: the record; ``problem`` set when the engine cannot be used here. Raise nothing.
+    """
+
+
+@hookspec(firstresult=True)
+def vlmhb_load(backend: str, spec: ModelSpec) -> ModelInterface | None:
+    """Load a model and return it ready to answer.
+
+    Called once for each model of a run, by ``vlmhb.load`` and by the runner, in the process that will hold the
+    engine. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :param spec: what to load; its ``options`` are already checked against ``BackendInfo.options``.
+    :raises vlmhb.errors.ModelLoadError: the model cannot be used; the message goes to the user as it is.
+        Any other exception is shown as a fault of the plugin, with its traceback in the log.
+    """
+
+
+@hookspec(firstresult=True)
+def vlmhb_generate(
+    model: ModelInterface, requests: Iterable[GenerationRequest], control: GenerationControl
+) -> Iterator[GenerationResult] | None:
+    """Answer requests with a loaded model.
+
+    Called by the runner and by ``vlmhb generate``, in the process that holds the engine. The core's own
+    implementation, last in line, returns ``model.generate_requests(requests, control)``, which suits every engine;
+    implement this hook to replace it, or wrap it to time, trace or cache requests. First result.
+
+    :param model: what ``vlmhb_load`` returned.
+    :param requests: read lazily; see :meth:`vlmhb.ModelInterface.generate_requests`.
+    :param control: tells when to stop and takes streamed text.
+    :returns: results as they finish. An exception means that the engine failed, not a request.
+    """
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Things chosen by name
+# ------------------------------------------------------------------------------------------------------------
+
+
+@hookspec
+def vlmhb_metrics() -> Iterable[Metric]:  # type: ignore[empty-body]
+    """Offer metrics.
+
+    Called when a run is planned and when answers are scored, in the process of the command line. All results are
+    used; a name that is already taken is reported and left out. Import heavy packages in ``Metric.score``, and
+    raise :class:`vlmhb.errors.MissingPackageError` there when one is absent.
+    """
+
+
+@hookspec
+def vlmhb_datasets() -> Iterable[DatasetFormat | NamedDataset]:  # type: ignore[empty-body]
+    """Offer dataset formats, and datasets that the plugin ships.
+
+    Called when a run is planned, in the process of the command line. All results are used. A format is asked
+    whether it recognises a path; a named dataset is found by its name before folders are looked at.
+    """
+
+
+@hookspec
+def vlmhb_models() -> Iterable[NamedModel]:  # type: ignore[empty-body]
+    """Offer models that the plugin ships, to be used as ``model_name``.
+
+    Called when a run is planned and by ``vlmhb generate``, in the process of the command line. All results are
+    used; a row of ``vlm_base.csv`` with the same name goes before them. The folder must be there when the hook
+    returns; a plugin that makes it on first use does so here, under the user's cache folder.
+    """
