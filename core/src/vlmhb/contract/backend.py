@@ -30,6 +30,7 @@ class EngineOption(msgspec.Struct, frozen=True, kw_only=True):
         default: what the plugin uses when nobody says otherwise.
         help: one line.
         choices: the only values allowed, if there are such.
+        changes_answers: False for options that only change speed or memory; answers stay valid when they change.
     """
 
     name: str
@@ -37,6 +38,7 @@ class EngineOption(msgspec.Struct, frozen=True, kw_only=True):
     default: Any = None
     help: str = ""
     choices: tuple[str, ...] = ()
+    changes_answers: bool = True
 
 
 class BackendInfo(msgspec.Struct, frozen=True, kw_only=True):

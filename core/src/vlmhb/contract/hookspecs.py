@@ -1,7 +1,7 @@
 """The hooks of vlmhb. A plugin implements those it needs, with any subset of each hook's arguments.
 
 Mark an implementation with ``vlmhb.hookimpl``. A hook marked *first result* stops at the first implementation
-that returns something else than None. Wrappers (``hookimpl(wrapper=True)``) are allowed for every hook.
+that returns something else than None. Wrappers (``hookimpl(wrapper=True)``) are allowed for the hooks of engines.
 
 A plugin is a module (or object) named by an entry point:
 

@@ -1,0 +1,65 @@
+"""The Python API: list backends, load a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.model import ModelInterface, make_spec
+from vlmhb.discovery.registry import Registry
+from vlmhb.errors import BackendNotFoundError, ConfigError, PluginError
+
+
+def backends() -> list[BackendInfo]:
+    """The backends that can be used in this environment; a broken plugin is left out (``vlmhb backends`` shows it)."""
+    registry = Registry()
+    found = []
+    for name in registry.backend_names():
+        try:
+            info = registry.backend_info(name)
+        except PluginError:
+            continue
+        if info.problem is None:
+            found.append(info)
+    return found
+
+
+def load(model: str | Path, backend: str | None = None, **kwargs: Any) -> ModelInterface:
+    """Load a model on a backend and return it, ready for ``generate``.
+
+    Args:
+        model: a model folder, a hub id, or the name of a model that a plugin ships.
+        backend: the backend's name; may be left out when only one is installed.
+        **kwargs: fields of :class:`vlmhb.ModelSpec` (``dtype``, ``device``, ``max_pixels``, ...) and engine options.
+
+    Raises:
+        ConfigError: no backend was named and there is not exactly one, or an option does not exist.
+        BackendNotFoundError: the backend is not installed.
+        PluginError: its plugin is broken.
+        ModelLoadError: the engine refused the model.
+    """
+    registry = Registry()
+    name = backend or only_backend(registry)
+    info = registry.backend_info(name)
+    if info.problem:
+        raise PluginError(f"the backend {name} cannot be used here: {info.problem}")
+    named = registry.named_models().get(str(model)) if not Path(model).exists() else None
+    return registry.load_model(name, make_spec(info, named.path if named else model, **kwargs))
+
+
+def only_backend(registry: Registry) -> str:
+    """The one backend that is installed.
+
+    Raises:
+        BackendNotFoundError: there is none.
+        ConfigError: there are several.
+    """
+    names = registry.backend_names()
+    if not names:
+        raise BackendNotFoundError(
+            "no backend is installed; install one, for example: pip install 'vlmhb[hf]' (also: vllm, sglang)."
+        )
+    if len(names) > 1:
+        raise ConfigError(f"several backends are installed ({', '.join(names)}); say which one to use")
+    return names[0]

@@ -1,0 +1,1 @@
+"""Runs: planning, asking, storing every answer, scoring, exporting."""

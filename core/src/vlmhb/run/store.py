@@ -1,0 +1,264 @@
+"""The run's database: what is asked, and every answer from the moment it exists.
+
+``answers`` is keyed by content (:mod:`vlmhb.run.keys`) and only grows; ``jobs`` and ``rows`` describe the latest
+plan and are replaced as a whole by the next one. Write-ahead logging keeps the file consistent when the process is
+killed at any moment; each answer is its own transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from vlmhb.contract.result import GenerationResult
+from vlmhb.errors import RunError
+
+SCHEMA_VERSION = "1"
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE images (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, digest TEXT NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE jobs (job INTEGER PRIMARY KEY, description TEXT NOT NULL, failure TEXT);
+CREATE TABLE rows (
+    job INTEGER NOT NULL, row INTEGER NOT NULL, key BLOB, data_index TEXT NOT NULL, image_path TEXT NOT NULL,
+    images TEXT NOT NULL, question TEXT NOT NULL, reference TEXT NOT NULL, doc_class TEXT NOT NULL,
+    question_type TEXT NOT NULL, split TEXT NOT NULL, answer_bbox TEXT NOT NULL, error TEXT, notes TEXT NOT NULL,
+    PRIMARY KEY (job, row)) WITHOUT ROWID;
+CREATE INDEX rows_by_key ON rows (key);
+CREATE TABLE answers (
+    key BLOB PRIMARY KEY, ok INTEGER NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL, output_tokens INTEGER,
+    prompt_tokens INTEGER, cached_tokens INTEGER, queue_time REAL, time_to_first_token REAL,
+    time_per_output_token REAL, total_time REAL, error_kind TEXT, error TEXT, notes TEXT NOT NULL,
+    token_ids TEXT NOT NULL, answered_at REAL NOT NULL) WITHOUT ROWID;
+"""
+_INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (" + ",".join("?" * 16) + ")"
+_INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 14) + ")"
+
+
+class PlannedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of one job as planned; ``error`` is set when it cannot be asked at all."""
+
+    job: int
+    row: int
+    key: bytes | None
+    data_index: str
+    image_path: str
+    images: tuple[str, ...]
+    question: str
+    reference: str
+    doc_class: str
+    question_type: str
+    split: str
+    answer_bbox: str
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class PendingQuestion(msgspec.Struct, frozen=True):
+    """A question that has no answer yet."""
+
+    key: bytes
+    job: int
+    images: tuple[str, ...]
+    question: str
+
+
+class RunStore:
+    """An open run database. One process writes; the reading connections may be used by engine threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists()
+            self._db = self._connect()
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            if new or not self._tables():
+                with self._transaction():
+                    for statement in _SCHEMA.split(";"):
+                        self._db.execute(statement)
+                    self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+        except (sqlite3.Error, OSError) as error:
+            raise RunError(f"the run's database {path} cannot be opened: {error}") from error
+        found = self._db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+        if not found or found[0] != SCHEMA_VERSION:
+            raise RunError(f"{path} was written by another version of vlmhb; use another folder (--out)")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+
+    def _tables(self) -> int:
+        count: int = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
+        return count
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    # --- planning
+
+    def replace_plan(self, jobs: dict[int, dict[str, Any]], rows: Iterable[PlannedRow]) -> None:
+        """Store the plan of this run in place of the one before, all of it or nothing."""
+        with self._transaction():
+            self._db.execute("DELETE FROM rows")
+            self._db.execute("DELETE FROM jobs")
+            descriptions = [(job, msgspec.json.encode(text).decode()) for job, text in jobs.items()]
+            self._db.executemany("INSERT INTO jobs VALUES (?, ?, NULL)", descriptions)
+            self._db.executemany(_INSERT_ROW, (_row_values(row) for row in rows))
+
+    def jobs(self) -> dict[int, dict[str, Any]]:
+        """The descriptions of the plan's jobs, with ``failure`` when a job could not be run."""
+        found = {}
+        for job, text, failure in self._db.execute("SELECT job, description, failure FROM jobs ORDER BY job"):
+            found[job] = {**msgspec.json.decode(text), "failure": failure}
+        return found
+
+    def fail_jobs(self, jobs: Iterable[int], message: str | None) -> None:
+        """Note why no model could be asked for these jobs; None takes the note back."""
+        self._db.executemany("UPDATE jobs SET failure = ? WHERE job = ?", [(message, job) for job in jobs])
+
+    def image_digest(self, path: str, size: int, mtime_ns: int) -> str | None:
+        """The digest of an image file seen before, if its size and time are unchanged."""
+        query = "SELECT digest FROM images WHERE path = ? AND size = ? AND mtime_ns = ?"
+        found = self._db.execute(query, (path, size, mtime_ns)).fetchone()
+        return found[0] if found else None
+
+    def remember_image(self, path: str, size: int, mtime_ns: int, digest: str) -> None:
+        """Store an image file's digest."""
+        self._db.execute("INSERT OR REPLACE INTO images VALUES (?, ?, ?, ?)", (path, size, mtime_ns, digest))
+
+    def forget_answers(self) -> None:
+        """Drop every answer that the present plan would reuse (``--fresh``)."""
+        self._db.execute("DELETE FROM answers WHERE key IN (SELECT key FROM rows)")
+
+    # --- asking
+
+    def pending_count(self, jobs: Iterable[int]) -> int:
+        """How many different questions of these jobs have no answer yet."""
+        query = f"SELECT count(DISTINCT r.key) {_pending_from(jobs)}"
+        count: int = self._db.execute(query).fetchone()[0]
+        return count
+
+    def pending(self, jobs: Iterable[int]) -> Iterator[PendingQuestion]:
+        """The questions of these jobs without an answer, each once, those about one page together."""
+        query = (
+            f"SELECT r.key, min(r.job), r.images, r.question {_pending_from(jobs)} "
+            "GROUP BY r.key ORDER BY min(r.job), r.images, min(r.row)"
+        )
+        with closing(self._connect()) as reader:
+            for key, job, images, question in reader.execute(query):
+                yield PendingQuestion(key, job, tuple(msgspec.json.decode(images)), question)
+
+    def save(self, key: bytes, result: GenerationResult) -> None:
+        """Commit one result.
+
+        Raises:
+            RunError: the disk is full or the file cannot be written; everything committed before is safe.
+        """
+        failure = result.failure
+        values = (
+            key,
+            int(result.ok),
+            storable(result.text),
+            result.finish_reason,
+            len(result.token_ids),
+            result.prompt_tokens,
+            result.cached_tokens,
+            result.queue_time,
+            result.time_to_first_token,
+            result.time_per_output_token,
+            result.total_time,
+            failure.kind if failure else None,
+            storable(failure.message) if failure else None,
+            storable(msgspec.json.encode(result.notes).decode()),
+            msgspec.json.encode(result.token_ids).decode(),
+            time.time(),
+        )
+        try:
+            self._db.execute(_INSERT_ANSWER, values)
+        except sqlite3.Error as error:
+            raise RunError(
+                f"an answer could not be stored in {self.path}: {error}. Finished answers are safe."
+            ) from error
+
+    # --- reading
+
+    def counts(self) -> dict[str, int]:
+        """Rows of the plan by status: ``ok``, ``error``, ``missing``."""
+        found = dict.fromkeys(("ok", "error", "missing"), 0)
+        found.update(self._db.execute(f"SELECT {STATUS} AS status, count(*) {ROWS_AND_ANSWERS} GROUP BY status"))
+        return found
+
+    def read(self, columns: str, job: int) -> sqlite3.Cursor:
+        """A cursor over a job's rows joined with their answers, in row order."""
+        return self._db.execute(f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ? ORDER BY r.row", (job,))
+
+    def close(self) -> None:
+        """Close the database, folding the write-ahead log into the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+ROWS_AND_ANSWERS = "FROM rows r JOIN jobs j USING (job) LEFT JOIN answers a ON a.key = r.key"
+ERROR = "coalesce(r.error, CASE WHEN a.ok THEN NULL ELSE coalesce(a.error, j.failure) END)"
+STATUS = (
+    "CASE WHEN r.error IS NOT NULL THEN 'error' WHEN a.ok THEN 'ok' "
+    "WHEN a.key IS NOT NULL OR j.failure IS NOT NULL THEN 'error' ELSE 'missing' END"
+)
+
+
+def storable(text: str) -> str:
+    """The text with unpaired surrogates, which no encoding can hold, replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _pending_from(jobs: Iterable[int]) -> str:
+    wanted = ",".join(str(int(job)) for job in jobs)
+    return (
+        "FROM rows r LEFT JOIN answers a ON a.key = r.key "
+        f"WHERE r.job IN ({wanted}) AND r.error IS NULL AND coalesce(a.ok, 0) = 0"
+    )
+
+
+def _row_values(row: PlannedRow) -> tuple[Any, ...]:
+    return (
+        row.job,
+        row.row,
+        row.key,
+        row.data_index,
+        row.image_path,
+        msgspec.json.encode(row.images).decode(),
+        row.question,
+        row.reference,
+        row.doc_class,
+        row.question_type,
+        row.split,
+        row.answer_bbox,
+        row.error,
+        msgspec.json.encode(row.notes).decode(),
+    )
