@@ -7,6 +7,7 @@ from typing import Any
 
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.model import ModelInterface, make_spec
+from vlmhb.discovery.hooked import HookedModel
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import BackendNotFoundError, ConfigError, PluginError
 
@@ -45,7 +46,9 @@ def load(model: str | Path, backend: str | None = None, **kwargs: Any) -> ModelI
     if info.problem:
         raise PluginError(f"the backend {name} cannot be used here: {info.problem}")
     named = registry.named_models().get(str(model)) if not Path(model).exists() else None
-    return registry.load_model(name, make_spec(info, named.path if named else model, **kwargs))
+    loaded = HookedModel(registry, name)
+    loaded.load_spec(make_spec(info, named.path if named else model, **kwargs))
+    return loaded
 
 
 def only_backend(registry: Registry) -> str:

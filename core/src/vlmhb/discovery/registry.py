@@ -28,7 +28,7 @@ OFFICIAL_BACKENDS = ("hf", "vllm", "sglang")
 
 
 class Registry:
-    """Plugins of this environment. Each is imported when it is first needed; a broken one is a problem, not an error."""
+    """Plugins of this environment, each imported when it is first needed; a broken one is a problem, not an error."""
 
     def __init__(self) -> None:
         refs, taken = scan()
@@ -173,8 +173,8 @@ class Registry:
                 raise PluginError(f"{self._title(backend.name)} cannot be used: {error}") from error
         return manager
 
-    def _collect(self, hook: str, kind: type[T], name_of: Callable[[T], str]) -> dict[str, T]:
-        found: dict[str, T] = {}
+    def _collect(self, hook: str, kind: Any, name_of: Callable[[Any], str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
         for impl in reversed(getattr(self._common.hook, hook).get_hookimpls()):
             if impl.wrapper or impl.hookwrapper:
                 continue

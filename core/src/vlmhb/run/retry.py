@@ -25,6 +25,10 @@ FRUITLESS_GROUPS = 20
 """How many groups in a row may end in an exception, without a single answer, before the engine is given up."""
 
 
+class EngineGivenUpError(RunError):
+    """The engine fails on whatever it is given."""
+
+
 class Retrier:
     """Wraps one loaded model's way of answering. ``ask`` must accept being called again after an exception."""
 
@@ -40,7 +44,7 @@ class Retrier:
         """Answer all requests, each with exactly one result.
 
         Raises:
-            RunError: the engine fails on whatever it is given.
+            EngineGivenUpError: the engine fails on whatever it is given.
         """
         tap = _Tap(requests, self._control)
         taken = -1
@@ -81,7 +85,7 @@ class Retrier:
     def _engine_failed(self, tap: _Tap, reason: str) -> Iterator[GenerationResult]:
         self._fruitless += 1
         if self._fruitless >= FRUITLESS_GROUPS:
-            raise RunError(f"the engine fails on whatever it is asked, last with: {reason}")
+            raise EngineGivenUpError(f"the engine fails on whatever it is asked, last with: {reason}")
         group = list(tap.in_flight.values())
         tap.in_flight.clear()
         if len(group) == 1 and not self._worth_trying(group[0], tap):

@@ -7,6 +7,7 @@ killed at any moment; each answer is its own transaction.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -202,6 +203,25 @@ class RunStore:
         found = dict.fromkeys(("ok", "error", "missing"), 0)
         found.update(self._db.execute(f"SELECT {STATUS} AS status, count(*) {ROWS_AND_ANSWERS} GROUP BY status"))
         return found
+
+    def dataset_digests(self) -> dict[str, str]:
+        """A digest per dataset folder of its planned questions, references and image files."""
+        digests = {}
+        for (dataset,) in self._db.execute("SELECT DISTINCT description ->> 'dataset_path' FROM jobs").fetchall():
+            total = hashlib.sha256()
+            query = (
+                "SELECT DISTINCT r.row, r.images, r.question, r.reference, r.error FROM rows r JOIN jobs j USING (job) "
+                "WHERE j.description ->> 'dataset_path' = ? ORDER BY r.row"
+            )
+            for row, images, question, reference, error in self._db.execute(query, (dataset,)):
+                seen = [self._digest_of(path) for path in msgspec.json.decode(images)]
+                total.update(msgspec.json.encode((row, seen, question, reference, error)))
+            digests[dataset] = f"sha256:{total.hexdigest()}"
+        return digests
+
+    def _digest_of(self, path: str) -> str:
+        found = self._db.execute("SELECT digest FROM images WHERE path = ?", (path,)).fetchone()
+        return found[0] if found else ""
 
     def read(self, columns: str, job: int) -> sqlite3.Cursor:
         """A cursor over a job's rows joined with their answers, in row order."""

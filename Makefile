@@ -1,0 +1,52 @@
+# Everything runs in a virtual environment outside this folder, one for each checkout.
+PYTHON ?= python3
+HERE := $(shell printf %s "$(CURDIR)" | cksum | cut -d' ' -f1)
+VENV ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vlmhb/dev-$(HERE)
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PROJECTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml)
+EDITABLE := -e core -e plugins/vlmhb-demo -e plugins/vlmhb-hf
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help venv demo test test-fast test-all lint format bench clean
+
+help:
+	@echo "make demo       run the embedded model on the embedded documents"
+	@echo "make test       every test that needs no engine but Hugging Face"
+	@echo "make test-fast  the pure logic, under a minute"
+	@echo "make test-all   every engine, each in its own environment"
+	@echo "make lint       ruff and mypy;  make format  lets ruff rewrite"
+	@echo "make bench      the benchmarks, with their ratios"
+	@echo "make clean      remove the virtual environment ($(VENV))"
+
+$(READY): $(PROJECTS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python $(EDITABLE) --group pyproject.toml:dev
+	@touch $(READY)
+
+venv: $(READY)
+
+demo: $(READY)
+	$(BIN)/vlmhb demo
+
+test: $(READY)
+	$(BIN)/pytest tests/fast tests/e2e tests/engines/hf
+
+test-fast: $(READY)
+	$(BIN)/pytest tests/fast
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV)

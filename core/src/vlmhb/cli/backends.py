@@ -1,0 +1,81 @@
+"""``vlmhb backends``: which engines there are, and what is wrong with those that cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from vlmhb.discovery.registry import OFFICIAL_BACKENDS, Registry
+from vlmhb.errors import PluginError
+
+
+@click.command("backends")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def command(as_json: bool) -> None:
+    """List the inference engines: installed, broken (with the reason), or known and not installed.
+
+    \b
+    Example:
+      vlmhb backends
+      vlmhb backends --json
+    """
+    registry = Registry()
+    entries = [_entry(registry, name) for name in registry.backend_names()]
+    entries += [_absent(name) for name in OFFICIAL_BACKENDS if name not in registry.backend_names()]
+    listed = {(entry["name"], entry["distribution"]) for entry in entries}
+    problems = [
+        {**msgspec.to_builtins(problem.plugin), "problem": problem.reason}
+        for problem in registry.problems()
+        if (problem.plugin.name, problem.plugin.distribution) not in listed or problem.plugin.kind == "plugin"
+    ]
+    if as_json:
+        content = {"backends": entries, "plugins": _plugins(registry), "left_out": problems}
+        click.echo(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+    else:
+        _print(entries, _plugins(registry), problems)
+
+
+def _entry(registry: Registry, name: str) -> dict[str, Any]:
+    ref = registry.backend_ref(name)
+    entry: dict[str, Any] = {"name": name, "distribution": ref.distribution, "version": ref.version}
+    try:
+        info = registry.backend_info(name)
+    except PluginError as error:
+        return {**entry, "status": "broken", "problem": str(error)}
+    entry |= msgspec.to_builtins(info)
+    return {**entry, "status": "unusable" if info.problem else "installed"}
+
+
+def _absent(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "distribution": f"vlmhb-{name}",
+        "version": None,
+        "status": "not installed",
+        "problem": f"pip install 'vlmhb[{name}]'",
+    }
+
+
+def _plugins(registry: Registry) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(ref) for ref in registry.plugins()]
+
+
+def _print(entries: list[dict[str, Any]], plugins: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None:
+    rows = [("backend", "status", "plugin", "engine", "devices")]
+    for entry in entries:
+        engine = f"{entry.get('engine', '')} {entry.get('engine_version') or ''}".strip()
+        plugin = f"{entry['distribution']} {entry['version'] or ''}".strip()
+        rows.append((entry["name"], entry["status"], plugin, engine, ", ".join(entry.get("devices", ()))))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row, entry in zip(rows, [{}, *entries], strict=True):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        if entry.get("problem"):
+            click.echo(f"    {entry['problem']}")
+    if plugins:
+        names = ", ".join(f"{p['name']} ({p['distribution']} {p['version']})" for p in plugins)
+        click.echo(f"\nOther plugins: {names}")
+    for problem in problems:
+        title = f"{problem['kind']} {problem['name']} ({problem['distribution']} {problem['version']})"
+        click.echo(f"Left out: {title}: {problem['problem']}")

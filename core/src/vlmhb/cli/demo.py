@@ -1,0 +1,46 @@
+"""``vlmhb demo``: the whole way, offline, on documents and a model that come with the demo plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+DATASET = "demo-documents"
+MODELS = ("vlmhb-reader", "tiny-qwen2-vl")
+
+
+@click.command("demo")
+@click.option("--backend", "-b", help="The engine. [default: the only one installed]")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), help="[default: runs/demo]")
+@click.option("--limit", type=click.IntRange(min=1), help="Ask only so many rows.")
+@click.option("--fresh", is_flag=True, help="Ask everything again.")
+def command(backend: str | None, out: Path, limit: int | None, fresh: bool) -> None:
+    """Run the embedded model on the embedded documents; needs no network.
+
+    \b
+    Example:
+      vlmhb demo
+      vlmhb demo --backend hf --limit 10
+    """
+    from vlmhb.api import only_backend
+    from vlmhb.cli.run import finish, run_config
+    from vlmhb.config.example import demo_config
+    from vlmhb.discovery.registry import Registry
+    from vlmhb.errors import PluginError
+
+    registry = Registry()
+    models = registry.named_models()
+    name = next((name for name in MODELS if name in models), None)
+    if name is None or DATASET not in registry.named_datasets():
+        raise PluginError("the demo needs the package vlmhb-demo: pip install 'vlmhb[demo]'")
+    backend = backend or ("hf" if "hf" in registry.backend_names() else only_backend(registry))
+    out.mkdir(parents=True, exist_ok=True)
+    config = out / "user_config.csv"
+    config.write_text(demo_config(backend=backend, dataset=DATASET, model=name), encoding="utf-8")
+    click.echo(f"Model: {name}. {models[name].description}")
+    outcome = run_config(config, out, limit=limit, fresh=fresh)
+    code = finish(outcome, "vlmhb demo")
+    if name != MODELS[0]:
+        click.echo(f"{name} is randomly initialised: its answers are noise, and so are the figures above.")
+    raise SystemExit(code)

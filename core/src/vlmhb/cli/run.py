@@ -1,0 +1,85 @@
+"""``vlmhb run``: from a config file to scored answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vlmhb.cli.app import ExitCode
+from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options
+
+if TYPE_CHECKING:
+    from vlmhb.run.runner import Outcome
+
+
+@click.command("run")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder. [default: runs/<config's name>]")
+@click.option("--backend", "-b", help="Run every row of the config on this backend.")
+@click.option("--models", type=click.Path(path_type=Path), help="vlm_base.csv to use. [default: beside the config]")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of Datasets/, PromptCollections/, Models/.")
+@click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many rows of each row of the config.")
+@click.option("--fresh", is_flag=True, help="Ask everything again instead of reusing stored answers.")
+@sampling_options
+@model_options
+def command(config: Path, out: Path | None, limit: int | None, fresh: bool, **chosen: Any) -> None:
+    """Answer, score and export everything that CONFIG (user_config.csv) asks for.
+
+    A run goes on where it stopped: the same command asks only what has no answer yet.
+
+    \b
+    Example:
+      vlmhb run user_config.csv
+      vlmhb run user_config.csv --backend vllm --limit 20 --out runs/try
+    """
+    outcome = run_config(config, out or Path("runs") / config.stem, limit=limit, fresh=fresh, **chosen)
+    raise SystemExit(finish(outcome, f"vlmhb run {config}"))
+
+
+def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **chosen: Any) -> Outcome:
+    """Check a config, then run it with progress on standard error."""
+    from vlmhb.cli.progress import make_listener
+    from vlmhb.config.overrides import Overrides
+    from vlmhb.config.plan import read_plan_config
+    from vlmhb.discovery.registry import Registry
+    from vlmhb.run.runner import run
+
+    registry = Registry()
+    sampling = {name: chosen[name] for name in SAMPLING_NAMES if chosen.get(name) is not None}
+    overrides = Overrides(
+        backend=chosen.get("backend"),
+        data=chosen.get("data"),
+        models=chosen.get("models"),
+        sampling=sampling,
+        options=tuple(chosen.get("options") or ()),
+    )
+    plan = read_plan_config(config, registry, overrides)
+    listener = make_listener()
+    for note in plan.notes:
+        listener.note(note)
+    try:
+        return run(plan, registry, folder, listener, fresh=fresh, limit=limit)
+    finally:
+        listener.close()
+
+
+def finish(outcome: Outcome, again: str) -> ExitCode:
+    """Print the table and the paths, and choose the exit code."""
+    from vlmhb.cli.tables import print_summary
+
+    summary = outcome.summary
+    print_summary(summary)
+    click.echo(f"Answered now: {outcome.generated}; reused from before: {outcome.reused}.")
+    click.echo(f"Answers: {outcome.folder / 'answers.csv'}")
+    click.echo(f"Run folder: {outcome.folder}")
+    if outcome.interrupted:
+        click.echo(f"Stopped with {summary.missing} rows not asked; go on with: {again}", err=True)
+    elif summary.errors or summary.missing:
+        click.echo(
+            f"{summary.errors} rows failed and {summary.missing} have no answer; the column 'error' of answers.csv "
+            "says why. The same command asks them again.",
+            err=True,
+        )
+    return ExitCode.SOME_ROWS_FAILED if summary.errors or summary.missing else ExitCode.OK

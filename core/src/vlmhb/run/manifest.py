@@ -1,0 +1,104 @@
+"""``manifest.json``: with what and on what a run was made, so that its numbers can be traced and repeated."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import vlmhb
+from vlmhb.contract import CONTRACT_VERSION
+from vlmhb.contract.backend import BackendInfo
+from vlmhb.run.export import Summary
+from vlmhb.run.folder import RunFolder
+from vlmhb.run.keys import digest_file
+from vlmhb.run.store import RunStore
+
+if TYPE_CHECKING:
+    from vlmhb.config.job import Plan
+
+
+class Manifest:
+    """Collects facts while a run goes on and writes them at its end; facts of models loaded earlier are kept."""
+
+    def __init__(self, home: RunFolder, plan: Plan) -> None:
+        self._home = home
+        self._plan = plan
+        self._started = _now()
+        self._loaded: dict[str, dict[str, Any]] = _earlier_models(home)
+
+    def loaded(self, backend: str, model_name: str, info: BackendInfo, facts: dict[str, Any]) -> None:
+        """Note a model that was loaded."""
+        self._loaded[f"{backend} {model_name}"] = {
+            "backend": backend,
+            "model_name": model_name,
+            "engine": info.engine,
+            "engine_version": info.engine_version,
+            "facts": facts,
+            "loaded_at": _now(),
+        }
+
+    def write(self, store: RunStore, summary: Summary, *, interrupted: bool) -> None:
+        """Write the file."""
+        config = self._plan.file
+        content = {
+            "vlmhb": vlmhb.__version__,
+            "contract": CONTRACT_VERSION,
+            "started_at": self._started,
+            "finished_at": _now(),
+            "interrupted": interrupted,
+            "rows": {"ok": summary.ok, "error": summary.errors, "missing": summary.missing},
+            "config": {"file": str(config), "sha256": digest_file(config)},
+            "notes": list(self._plan.notes),
+            "jobs": list(store.jobs().values()),
+            "dataset_digests": store.dataset_digests(),
+            "models": list(self._loaded.values()),
+            "machine": machine(),
+            "environment": environment(),
+        }
+        text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
+        self._home.replace_text(self._home.manifest, text)
+
+
+def machine() -> dict[str, Any]:
+    """The hardware and system this process runs on."""
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "python": sys.version.split()[0],
+    }
+
+
+def environment() -> dict[str, str]:
+    """Every installed distribution of this environment with its version."""
+    from importlib.metadata import distributions
+
+    found = {dist.name: dist.version for dist in distributions()}
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - a kernel file, not a path of ours
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor()
+
+
+def _earlier_models(home: RunFolder) -> dict[str, dict[str, Any]]:
+    try:
+        content = msgspec.json.decode(home.manifest.read_bytes())
+        return {f"{model['backend']} {model['model_name']}": model for model in content["models"]}
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        return {}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

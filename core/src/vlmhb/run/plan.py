@@ -1,0 +1,131 @@
+"""From checked jobs to rows that can be asked: filters, prompts, image files and their digests, content keys."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.dataset import Sample
+from vlmhb.errors import ImageError, RequestError
+from vlmhb.run.keys import asker_key, digest_file, question_key
+from vlmhb.run.store import PlannedRow, RunStore
+
+if TYPE_CHECKING:
+    from vlmhb.config.job import Job
+
+
+class ImageDigests:
+    """Digests of image files; unchanged files are not read again, in this run or the next."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._known: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """The digest of a file.
+
+        Raises:
+            ImageError: the file cannot be read or is empty.
+        """
+        if path not in self._known:
+            self._known[path] = self._look(path)
+        return self._known[path]
+
+    def _look(self, path: Path) -> str:
+        try:
+            stat = path.stat()
+            if stat.st_size == 0:
+                raise ImageError(f"image {path.name} is empty (0 bytes)")
+            name = str(path)
+            digest = self._store.image_digest(name, stat.st_size, stat.st_mtime_ns)
+            if digest is None:
+                digest = digest_file(path)
+                self._store.remember_image(name, stat.st_size, stat.st_mtime_ns, digest)
+        except OSError as error:
+            raise ImageError(f"image {path.name} cannot be read: {error.strerror}") from error
+        return digest
+
+
+def describe_job(job: Job) -> dict[str, Any]:
+    """What the run folder keeps about a job: enough to score and report without the config."""
+    return {
+        "config_row": job.config_row,
+        "dataset": job.dataset_name,
+        "dataset_path": str(job.dataset.root),
+        "task": job.task,
+        "backend": job.backend,
+        "model_name": job.model_name,
+        "model_family": job.model_family,
+        "model": msgspec.to_builtins(job.spec),
+        "sampling": msgspec.to_builtins(job.sampling),
+        "ignored_model_defaults": job.ignored_model_defaults,
+        "system_prompt": job.system_prompt,
+        "prompt_collection": str(job.prompts.path) if job.prompts else None,
+        "metrics": list(job.metrics),
+        "aggregators": list(job.aggregators),
+        "normalize": list(job.normalize),
+        "only_evaluate_metrics": job.only_evaluate,
+        "filter_doc_class": list(job.filter_doc_class),
+        "filter_question_type": list(job.filter_question_type),
+    }
+
+
+def plan_rows(
+    number: int, job: Job, info: BackendInfo, digests: ImageDigests, limit: int | None = None
+) -> Iterator[PlannedRow]:
+    """The rows of one job in dataset order.
+
+    Args:
+        number: the job's number in the run.
+        job: what to ask.
+        info: the backend, whose silent options do not count in the keys.
+        digests: shared over the jobs of a run.
+        limit: at most so many rows; None is all.
+    """
+    asker = asker_key(info, job.spec, job.sampling, job.system_prompt)
+    chosen = (sample for sample in job.dataset if _wanted(sample, job))
+    for sample in itertools.islice(chosen, limit):
+        yield _plan_row(number, job, sample, asker, digests)
+
+
+def _wanted(sample: Sample, job: Job) -> bool:
+    return (not job.filter_doc_class or sample.doc_class in job.filter_doc_class) and (
+        not job.filter_question_type or sample.question_type in job.filter_question_type
+    )
+
+
+def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: ImageDigests) -> PlannedRow:
+    from vlmhb.data.images import resolve_image
+    from vlmhb.data.prompts import question_of
+
+    paths: list[str] = []
+    key = error = note = None
+    question = sample.question
+    try:
+        question, note = question_of(sample, job.prompts)
+        found = [resolve_image(job.dataset.root, written) for written in sample.images]
+        key = question_key(asker, [digests.of(path) for path in found], question)
+        paths = [str(path) for path in found]
+    except RequestError as problem:
+        error = str(problem)
+    return PlannedRow(
+        job=number,
+        row=sample.row,
+        key=key,
+        data_index=sample.data_index,
+        image_path="|".join(sample.images),
+        images=tuple(paths),
+        question=question,
+        reference=sample.reference,
+        doc_class=sample.doc_class,
+        question_type=sample.question_type,
+        split=sample.split,
+        answer_bbox=sample.answer_bbox,
+        error=error,
+        notes=(note,) if note else (),
+    )

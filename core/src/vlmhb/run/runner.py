@@ -1,0 +1,215 @@
+"""Running a plan: ask what has no answer yet, store each answer at once, then score and export."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
+from vlmhb.contract.request import GenerationRequest, ImageInput
+from vlmhb.contract.result import GenerationResult
+from vlmhb.discovery.registry import Registry
+from vlmhb.errors import ModelLoadError, PluginError
+from vlmhb.run.engine import open_engine
+from vlmhb.run.export import Summary, export
+from vlmhb.run.folder import RunFolder
+from vlmhb.run.manifest import Manifest
+from vlmhb.run.plan import ImageDigests, describe_job, plan_rows
+from vlmhb.run.retry import EngineGivenUpError, Retrier
+from vlmhb.run.store import PendingQuestion, RunStore
+
+if TYPE_CHECKING:
+    from vlmhb.config.job import Job, Plan
+
+
+class Listener(Protocol):
+    """Hears how a run goes on. Called from the thread that called :func:`run`."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know."""
+
+    def planned(self, rows: int, pending: int, unaskable: int) -> None:
+        """The plan is stored: rows in all, questions without an answer, rows that cannot be asked."""
+
+    def loading(self, backend: str, model_name: str, pending: int) -> None:
+        """A model is being loaded for so many questions."""
+
+    def loaded(self, backend: str, model_name: str, facts: dict[str, Any]) -> None:
+        """The model is there."""
+
+    def begin(self, total: int) -> None:
+        """So many answers of the loaded model are about to come."""
+
+    def answered(self, result: GenerationResult) -> None:
+        """A result is stored."""
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed: what is being answered is finished, nothing new is started."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended.
+
+    Attributes:
+        folder: the run's folder.
+        generated: results stored by this call; ``reused`` is the rows that had their answer already.
+        summary: tables and row counts of the whole run.
+        interrupted: whether it was told to stop before everything was asked.
+    """
+
+    folder: Path
+    generated: int
+    reused: int
+    summary: Summary
+    interrupted: bool
+
+
+class _Group(msgspec.Struct):
+    """Jobs that one loaded model answers."""
+
+    backend: str
+    spec: ModelSpec
+    jobs: dict[int, Job]
+
+
+def run(
+    plan: Plan, registry: Registry, folder: Path, listener: Listener, *, fresh: bool = False, limit: int | None = None
+) -> Outcome:
+    """Run a plan in a folder, going on from whatever the folder already holds.
+
+    Args:
+        plan: checked jobs.
+        registry: the plugins.
+        folder: the run's folder; made when it is not there.
+        listener: hears the progress.
+        fresh: forget the stored answers to this plan's questions first.
+        limit: ask at most so many rows of each job.
+
+    Raises:
+        RunError: the folder is in use, cannot be written, or the disk is full.
+    """
+    with RunFolder(folder) as home, RunStore(home.database) as store:
+        manifest = Manifest(home, plan)
+        jobs = dict(enumerate(plan.jobs, 1))
+        _store_plan(store, jobs, registry, limit)
+        if fresh:
+            store.forget_answers()
+        asked = [number for number, job in jobs.items() if not job.only_evaluate]
+        counts = store.counts()
+        listener.planned(sum(counts.values()), store.pending_count(asked), counts["error"])
+        control = GenerationControl()
+        generated = 0
+        with _stop_on_interrupt(control, listener):
+            for group in _groups(jobs):
+                for result in _answer(group, registry, store, home, manifest, listener, control):
+                    generated += 1
+                    listener.answered(result)
+        summary = export(store, registry, home)
+        manifest.write(store, summary, interrupted=control.stop.is_set())
+        return Outcome(
+            folder=folder,
+            generated=generated,
+            reused=counts["ok"],
+            summary=summary,
+            interrupted=control.stop.is_set() and summary.missing > 0,
+        )
+
+
+def _store_plan(store: RunStore, jobs: dict[int, Job], registry: Registry, limit: int | None) -> None:
+    digests = ImageDigests(store)
+    infos = {name: registry.backend_info(name) for name in {job.backend for job in jobs.values()}}
+    store.replace_plan(
+        {number: describe_job(job) for number, job in jobs.items()},
+        (row for number, job in jobs.items() for row in plan_rows(number, job, infos[job.backend], digests, limit)),
+    )
+
+
+def _groups(jobs: dict[int, Job]) -> list[_Group]:
+    """Jobs grouped by the model they load, in order of first appearance."""
+    groups: dict[bytes, _Group] = {}
+    for number, job in jobs.items():
+        if not job.only_evaluate:
+            key = msgspec.json.encode((job.backend, job.spec), order="deterministic")
+            groups.setdefault(key, _Group(job.backend, job.spec, {})).jobs[number] = job
+    return list(groups.values())
+
+
+def _answer(
+    group: _Group,
+    registry: Registry,
+    store: RunStore,
+    home: RunFolder,
+    manifest: Manifest,
+    listener: Listener,
+    control: GenerationControl,
+) -> Iterator[GenerationResult]:
+    """Load a group's model and answer its open questions, storing each result before it is yielded."""
+    pending = store.pending_count(group.jobs)
+    if not pending or control.stop.is_set():
+        return
+    name = next(iter(group.jobs.values())).model_name
+    listener.loading(group.backend, name, pending)
+    try:
+        model = open_engine(registry, group.backend, group.spec, home)
+    except (ModelLoadError, PluginError) as error:
+        store.fail_jobs(group.jobs, f"{name} could not be loaded on {group.backend}: {error}")
+        listener.note(f"{name} could not be loaded on {group.backend}: {error}")
+        return
+    with model:
+        facts = model.facts()
+        manifest.loaded(group.backend, name, model.backend_info(), facts)
+        listener.loaded(group.backend, name, facts)
+        listener.begin(pending)
+        try:
+            yield from _ask(model, group, store, control)
+        except EngineGivenUpError as error:
+            store.fail_jobs(group.jobs, str(error))
+            listener.note(str(error))
+
+
+def _ask(
+    model: ModelInterface, group: _Group, store: RunStore, control: GenerationControl
+) -> Iterator[GenerationResult]:
+    requests = (_request(question, group.jobs[question.job]) for question in store.pending(group.jobs))
+    retrier = Retrier(lambda some: model.generate_requests(some, control), control)
+    for result in retrier(requests):
+        if result.finish_reason != "skipped":
+            store.save(bytes.fromhex(result.id), result)
+            yield result
+
+
+def _request(question: PendingQuestion, job: Job) -> GenerationRequest:
+    return GenerationRequest.ask(
+        question.key.hex(),
+        question.question,
+        [ImageInput(path=path) for path in question.images],
+        system=job.system_prompt,
+        sampling=job.sampling,
+    )
+
+
+@contextmanager
+def _stop_on_interrupt(control: GenerationControl, listener: Listener) -> Iterator[None]:
+    """Turn the first Ctrl-C into a request to stop; the second one raises KeyboardInterrupt as usual."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if control.stop.is_set():
+            raise KeyboardInterrupt
+        control.stop.set()
+        listener.stopping()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,164 @@
+"""The run's database: plans are replaced as a whole, answers only grow, nothing half-done is ever seen."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vlmhb import GenerationResult
+from vlmhb.errors import RequestError, RunError
+from vlmhb.run.store import PlannedRow, RunStore, storable
+
+
+def row(number: int, *, job: int = 1, key: bytes | None = None, **fields: Any) -> PlannedRow:
+    values: dict[str, Any] = {
+        "data_index": "7",
+        "image_path": "images/a.png",
+        "images": ("/data/a.png",),
+        "question": f"question {number}",
+        "reference": "42",
+        "doc_class": "form",
+        "question_type": "number",
+        "split": "test",
+        "answer_bbox": "",
+    }
+    return PlannedRow(job=job, row=number, key=key or f"key {number}".encode(), **{**values, **fields})
+
+
+def answer(text: str = "42") -> GenerationResult:
+    return GenerationResult(id="x", text=text, token_ids=(4, 2), finish_reason="stop", notes=("a note",))
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with RunStore(tmp_path / "run.sqlite") as opened:
+        yield opened
+
+
+def plan(store: RunStore, *rows: PlannedRow) -> None:
+    store.replace_plan({job: {"dataset_path": "/data"} for job in {r.job for r in rows}}, rows)
+
+
+def test_pending_is_what_has_no_answer_each_question_once(store: RunStore) -> None:
+    plan(store, row(1), row(2, key=b"same"), row(3, key=b"same"), row(4, error="image b.png: there is no such file"))
+    assert store.pending_count([1]) == 2
+    assert [question.key for question in store.pending([1])] == [b"key 1", b"same"]
+    store.save(b"same", answer())
+    assert [question.key for question in store.pending([1])] == [b"key 1"]
+    assert store.counts() == {"ok": 2, "error": 1, "missing": 1}
+
+
+def test_questions_about_one_page_come_together(store: RunStore) -> None:
+    pages = ["/data/a.png", "/data/b.png", "/data/a.png", "/data/b.png"]
+    plan(store, *(row(number, images=(page,)) for number, page in enumerate(pages, 1)))
+    assert [question.images[0] for question in store.pending([1])] == sorted(pages)
+
+
+def test_an_empty_answer_is_an_answer_and_a_failed_one_is_asked_again(store: RunStore) -> None:
+    plan(store, row(1), row(2))
+    store.save(b"key 1", answer(""))
+    store.save(b"key 2", GenerationResult.failed("x", RequestError("out of memory", kind="out_of_memory")))
+    assert store.counts() == {"ok": 1, "error": 1, "missing": 0}
+    assert [question.key for question in store.pending([1])] == [b"key 2"]
+    store.save(b"key 2", answer())
+    assert store.counts() == {"ok": 2, "error": 0, "missing": 0}
+
+
+def test_answers_outlive_the_plan_they_were_made_for(store: RunStore) -> None:
+    plan(store, row(1))
+    store.save(b"key 1", answer())
+    plan(store, row(1, key=b"another question"))
+    assert store.counts()["missing"] == 1
+    plan(store, row(5, key=b"key 1"))
+    assert store.counts()["ok"] == 1
+
+
+def test_fresh_forgets_only_answers_to_the_present_plan(store: RunStore) -> None:
+    plan(store, row(1))
+    store.save(b"key 1", answer())
+    store.save(b"other", answer())
+    store.forget_answers()
+    assert store.counts()["missing"] == 1
+    plan(store, row(1, key=b"other"))
+    assert store.counts()["ok"] == 1
+
+
+def test_a_plan_that_breaks_off_leaves_the_one_before(store: RunStore) -> None:
+    plan(store, row(1))
+
+    def broken():
+        yield row(1)
+        raise ValueError("the dataset ends in the middle of a record")
+
+    with pytest.raises(ValueError, match="in the middle"):
+        store.replace_plan({1: {}}, broken())
+    assert store.jobs()[1]["dataset_path"] == "/data"
+    assert store.pending_count([1]) == 1
+
+
+def test_a_failed_job_makes_its_rows_errors_until_the_next_plan(store: RunStore) -> None:
+    plan(store, row(1))
+    store.fail_jobs([1], "the model could not be loaded")
+    assert store.counts() == {"ok": 0, "error": 1, "missing": 0}
+    plan(store, row(1))
+    assert store.counts() == {"ok": 0, "error": 0, "missing": 1}
+
+
+def test_saving_while_reading_pending_does_not_disturb_either(store: RunStore) -> None:
+    plan(store, *(row(number) for number in range(500)))
+    seen = []
+    for question in store.pending([1]):
+        seen.append(question.key)
+        store.save(question.key, answer())
+    assert len(set(seen)) == len(seen) == 500
+    assert store.pending_count([1]) == 0
+
+
+def test_everything_saved_is_there_for_another_process_at_once(store: RunStore, tmp_path: Path) -> None:
+    plan(store, row(1))
+    store.save(b"key 1", answer("ёж"))
+    other = sqlite3.connect(tmp_path / "run.sqlite")
+    assert other.execute("SELECT text, token_ids, notes FROM answers").fetchall() == [("ёж", "[4,2]", '["a note"]')]
+    other.close()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\r\n\t\f", "\ufeff42", "😀", "=1+1", "'\"", ""])
+def test_any_text_comes_back_as_it_was(store: RunStore, text: str) -> None:
+    plan(store, row(1, reference=text, question=text, doc_class=text))
+    store.save(b"key 1", answer(text))
+    assert store.read("a.text, r.reference, r.question, r.doc_class", 1).fetchall() == [(text,) * 4]
+
+
+def test_unpaired_surrogates_become_the_replacement_character() -> None:
+    assert storable("a\ud800b") == "a\ufffdb"
+    assert storable("\ud83d\ude00") == "😀"
+
+
+def test_a_file_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    path.write_text("this is not a database, but it is long enough to be taken for one" * 20)
+    with pytest.raises(RunError, match="cannot be opened"):
+        RunStore(path)
+    newer = tmp_path / "newer.sqlite"
+    RunStore(newer).close()
+    with sqlite3.connect(newer) as db:
+        db.execute("UPDATE meta SET value = '999'")
+    db.close()
+    with pytest.raises(RunError, match="another version"):
+        RunStore(newer)
+
+
+def test_dataset_digest_follows_what_was_asked(store: RunStore) -> None:
+    def digest(*rows: PlannedRow) -> str:
+        plan(store, *rows)
+        return store.dataset_digests()["/data"]
+
+    store.remember_image("/data/a.png", 1, 1, "d1")
+    first = digest(row(1))
+    assert digest(row(1)) == first
+    assert digest(row(1, reference="43")) != first
+    store.remember_image("/data/a.png", 1, 1, "d2")
+    assert digest(row(1)) != first
