@@ -49,21 +49,31 @@ class Commands(click.Group):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a :class:`VlmhbError` becomes a message and exit code 2."""
-        from vlmhb.errors import ConfigError, VlmhbError
-
+        """Run a command; an error becomes a message and exit code 2."""
         try:
             return super().invoke(ctx)
-        except VlmhbError as error:
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
             if ctx.params.get("debug"):
                 raise
-            if isinstance(error, ConfigError) and len(error.faults) > 1:
-                click.echo(f"Error: {len(error.faults)} faults were found; nothing was run.", err=True)
-                for fault in error.faults:
-                    click.echo(f"  {fault}", err=True)
-            else:
-                click.echo(f"Error: {error}", err=True)
+            _explain(error)
             ctx.exit(ExitCode.REFUSED)
+
+
+def _explain(error: Exception) -> None:
+    """Print what went wrong, for a person."""
+    from vlmhb.errors import ConfigError, VlmhbError
+
+    if isinstance(error, ConfigError) and len(error.faults) > 1:
+        click.echo(f"Error: {len(error.faults)} faults were found; nothing was run.", err=True)
+        for fault in error.faults:
+            click.echo(f"  {fault}", err=True)
+    elif isinstance(error, VlmhbError):
+        click.echo(f"Error: {error}", err=True)
+    else:
+        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
+        click.echo("This is a fault of vlmhb or of a plugin. 'vlmhb --debug ...' shows where.", err=True)
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

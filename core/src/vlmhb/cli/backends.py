@@ -11,7 +11,7 @@ from vlmhb.discovery.registry import OFFICIAL_BACKENDS, Registry
 from vlmhb.errors import PluginError
 
 
-@click.command("backends")
+@click.command("backends", short_help="List the inference engines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def command(as_json: bool) -> None:
     """List the inference engines: installed, broken (with the reason), or known and not installed.

@@ -10,7 +10,7 @@ DATASET = "demo-documents"
 MODELS = ("vlmhb-reader", "tiny-qwen2-vl")
 
 
-@click.command("demo")
+@click.command("demo", short_help="See it work, offline.")
 @click.option("--backend", "-b", help="The engine. [default: the only one installed]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), help="[default: runs/demo]")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask only so many rows.")

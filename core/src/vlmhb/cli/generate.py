@@ -12,7 +12,7 @@ from vlmhb.cli.app import ExitCode
 from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options
 
 
-@click.command("generate")
+@click.command("generate", short_help="Ask a model one question.")
 @click.argument("question")
 @click.option("--model", "-m", required=True, help="Model folder, hub id, or a model that a plugin ships.")
 @click.option("--backend", "-b", help="The engine. [default: the only one installed]")

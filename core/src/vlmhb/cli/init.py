@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command("init")
+@click.command("init", short_help="Write an example config.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 def command(folder: Path, force: bool) -> None:

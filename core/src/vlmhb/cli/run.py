@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vlmhb.run.runner import Outcome
 
 
-@click.command("run")
+@click.command("run", short_help="Answer, score and export what a config asks for.")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder. [default: runs/<config's name>]")
 @click.option("--backend", "-b", help="Run every row of the config on this backend.")

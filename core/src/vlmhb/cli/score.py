@@ -9,7 +9,7 @@ import click
 from vlmhb.cli.app import ExitCode
 
 
-@click.command("score")
+@click.command("score", short_help="Score stored answers, without a model.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option("--dataset", "-d", help="Dataset folder, or one that a plugin ships; with --answers.")
 @click.option("--answers", "-a", type=click.Path(path_type=Path), help="CSV (row;answer or id;model_answer) or JSONL.")

@@ -20,6 +20,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         reference: the right answer; empty is a valid one.
         doc_class, question_type, split: groups the row belongs to.
         answer_bbox: where the answer stands, as written.
+        problem: why the row cannot be asked (its record is malformed, say), or None. It is then an error of the run.
     """
 
     row: int
@@ -31,6 +32,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     question_type: str = ""
     split: str = ""
     answer_bbox: str = ""
+    problem: str | None = None
 
 
 class Dataset(ABC):

@@ -107,6 +107,8 @@ def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: Imag
     key = error = note = None
     question = sample.question
     try:
+        if sample.problem:
+            raise RequestError(sample.problem)
         question, note = question_of(sample, job.prompts)
         found = [resolve_image(job.dataset.root, written) for written in sample.images]
         key = question_key(asker, [digests.of(path) for path in found], question)
