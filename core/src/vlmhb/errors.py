@@ -12,6 +12,8 @@
     ├── RequestError          one request cannot be served; becomes that request's result
     │   └── ImageError        one image cannot be read or is out of limits
     ├── GenerationError       ``ModelInterface.generate`` had requests that failed
+    ├── WorkerError           a worker process cannot be started, or died more often than is allowed
+    ├── ManagedEnvironmentError  an engine's environment cannot be made or used
     └── RunError              a run folder cannot be used or written
 
 A message is a sentence for the person at the keyboard: what is wrong, where, what to do. The command line
@@ -51,6 +53,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         place = [self.file] if self.file else []
         if self.row is not None:
             place.append(f"row {self.row}" + (f" (line {self.line})" if self.line is not None else ""))
+        elif self.line is not None:
+            place.append(f"line {self.line}")
         if self.column is not None:
             place.append(f"column {self.column}")
         text = ", ".join(place)
@@ -112,3 +116,11 @@ class GenerationError(VlmhbError):
 
 class RunError(VlmhbError):
     """A run folder cannot be used or written."""
+
+
+class WorkerError(VlmhbError):
+    """A worker process cannot be started, or died more often than is allowed; the message holds its log's tail."""
+
+
+class ManagedEnvironmentError(VlmhbError):
+    """An engine's environment cannot be made, found or used."""

@@ -1,0 +1,1 @@
+"""Config files: read, checked as a whole, and turned into the jobs of a run."""

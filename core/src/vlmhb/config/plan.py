@@ -1,0 +1,200 @@
+"""From a config file to the jobs of a run, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from vlmhb.config import columns
+from vlmhb.config.cells import CellError, parse_bool, parse_names
+from vlmhb.config.engines import Engines
+from vlmhb.config.filters import Groups, filters_of
+from vlmhb.config.job import DEFAULT_METRICS, DEFAULT_NORMALIZE, Job, Overrides, Plan, Registry
+from vlmhb.config.lookup import Places
+from vlmhb.config.models import Models, check_model_overrides
+from vlmhb.config.names import fold, suggestion
+from vlmhb.config.sampling import checked_overrides, sampling_of
+from vlmhb.config.sheet import Row, Setting, read_sheet
+from vlmhb.config.vlm_base import VlmBase, read_vlm_base, written_backend
+from vlmhb.contract.backend import BackendInfo
+from vlmhb.data.prompts import PromptCollection
+from vlmhb.errors import ConfigError, Fault
+
+T = TypeVar("T")
+
+
+def read_plan_config(path: Path, registry: Registry, overrides: Overrides | None = None) -> Plan:
+    """Read a ``user_config.csv`` and everything that it names, without loading a model.
+
+    Args:
+        path: the config file. What it names is looked up from its folder and from ``overrides.data``.
+        registry: knows the installed plugins.
+        overrides: values of the command line; they go before those of the files.
+
+    Raises:
+        ConfigError: all faults at once, in the order of the rows; each with file, row, line, column, value and what
+            to do. Nothing is returned then.
+    """
+    faults: list[Fault] = []
+    notes: list[str] = []
+    rows = read_sheet(path, columns.USER_CONFIG_COLUMNS, faults, notes)
+    planner = _Planner(path.parent, registry, overrides or Overrides(), faults, notes)
+    jobs = [job for row in rows if (job := planner.job(row))]
+    if faults:
+        raise ConfigError(_in_order(faults))
+    return Plan(jobs, list(dict.fromkeys(notes)))
+
+
+class _Planner:
+    """Turns rows into jobs; what is wrong is added to ``faults``, and the row then gives no job."""
+
+    def __init__(
+        self, folder: Path, registry: Registry, overrides: Overrides, faults: list[Fault], notes: list[str]
+    ) -> None:
+        self._faults = faults
+        self._notes = notes
+        self._metrics = registry.metrics()
+        self._backend_override = overrides.backend
+        self._sampling_overrides = checked_overrides(overrides.sampling, faults)
+        check_model_overrides(overrides, faults)
+        self._engines = Engines(registry)
+        self._places = Places(folder, overrides.data or folder, registry)
+        base_path = overrides.models or folder / columns.VLM_BASE
+        base = VlmBase(folder)
+        if overrides.models or base_path.exists():
+            base = read_vlm_base(base_path, self._engines.known, faults, notes)
+        self._models = Models(base, str(base_path), self._places, overrides)
+        self._groups = Groups()
+
+    def job(self, row: Row) -> Job | None:
+        """The job of a row, or None when something is wrong with it."""
+        faults = self._faults
+        before = len(faults)
+        faults.extend(
+            row.fault(column, "this cell must not be empty.")
+            for column in columns.USER_CONFIG_COLUMNS.needed
+            if not row.text(column)
+        )
+        task = row.text("task")
+        dataset = self._try(row, "dataset", lambda text: self._places.dataset(text, task))
+        only_evaluate = row.parse("only_evaluate_metrics", parse_bool, faults) or False
+        backend, info = self._backend(row, only_evaluate)
+        model_faults: list[Fault] = []
+        found = None
+        if backend and row.text("model_name"):
+            found = self._models.find(row, backend, info, model_faults, self._notes)
+        if not only_evaluate:
+            faults.extend(model_faults)
+        model_path = found.path if found else row.text("model_name")
+        spec = self._models.spec(row, backend or "", info, model_path, faults)
+        sampling = sampling_of(row, self._sampling_overrides, found.path if found else None, faults, self._notes)
+        system_prompt = self._try(row, "system_prompt", lambda text: self._places.system_prompt(text, task))
+        prompts: PromptCollection | None = self._try(
+            row, "prompt_collection", lambda text: self._places.prompts(text, task)
+        )
+        metrics = self._chosen(row, "metrics", "metric", self._metric_names()) or self._default_metrics()
+        aggregators = self._chosen(row, "metrics_aggregators", "aggregator", _same(_aggregators())) or _aggregators()
+        normalize = self._chosen(row, "normalize", "text normaliser", _same(_normalisers())) or DEFAULT_NORMALIZE
+        classes, types = filters_of(row, dataset, self._groups, faults) if dataset else ((), ())
+        if len(faults) > before or dataset is None or backend is None:
+            return None
+        return Job(
+            config_row=row.number,
+            dataset_name=row.text("dataset"),
+            dataset=dataset,
+            task=task,
+            backend=backend,
+            model_name=row.text("model_name"),
+            model_family=found.family if found else "",
+            spec=spec,
+            sampling=sampling,
+            system_prompt=system_prompt,
+            prompts=prompts,
+            metrics=metrics,
+            aggregators=aggregators,
+            normalize=normalize,
+            only_evaluate=only_evaluate,
+            filter_doc_class=classes,
+            filter_question_type=types,
+        )
+
+    def _backend(self, row: Row, only_evaluate: bool) -> tuple[str | None, BackendInfo | None]:
+        """The backend of a row and what it says about itself; a row that generates nothing needs no usable one."""
+        column, written = written_backend(row, self._engines.known, self._faults)
+        setting = Setting(written, row, column)
+        if self._backend_override:
+            setting = Setting(self._engines.canonical(self._backend_override), None, column)
+        name = setting.value
+        try:
+            name = name or self._unnamed_backend(row)
+            if only_evaluate and name in self._engines.known:
+                return name, None
+            return name, self._engines.info(name)
+        except CellError as error:
+            self._faults.append(setting.fault(str(error), error.hint))
+            return (name if name in self._engines.known else None), None
+
+    def _unnamed_backend(self, row: Row) -> str:
+        name = row.text("model_name")
+        backends = self._models.base.backends_of(name)
+        if len(backends) > 1:
+            message = f"no backend is named, and {columns.VLM_BASE} has {name} for several."
+            raise CellError(message, f"Write one of {', '.join(backends)}.")
+        return backends[0] if backends else self._engines.only_one()
+
+    def _try(self, row: Row, column: str, find: Callable[[str], T]) -> T | None:
+        """What a cell names; None when the cell is empty or names nothing."""
+        try:
+            return row.parse(column, find, self._faults)
+        except ConfigError as error:
+            self._faults.extend(error.faults)
+            return None
+
+    def _chosen(self, row: Row, column: str, what: str, known: dict[str, str]) -> tuple[str, ...]:
+        """The names in a list cell as the program calls them; ``known`` maps folded names to those."""
+        chosen: list[str] = []
+        for written in row.parse(column, parse_names, self._faults) or ():
+            name = known.get(fold(written))
+            if name is None:
+                hint = suggestion(written, self._titles() if column == "metrics" else known.values())
+                self._faults.append(row.fault(column, f"there is no {what} {written!r}.", hint))
+            else:
+                chosen.append(name)
+        return tuple(dict.fromkeys(chosen))
+
+    def _metric_names(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for key, metric in self._metrics.items():
+            for written in (key, metric.title, *metric.aliases):
+                names.setdefault(fold(written), key)
+        return names
+
+    def _titles(self) -> list[str]:
+        return [metric.title for metric in self._metrics.values()]
+
+    def _default_metrics(self) -> tuple[str, ...]:
+        return tuple(name for name in DEFAULT_METRICS if name in self._metrics)
+
+
+def _same(names: Iterable[str]) -> dict[str, str]:
+    return {fold(name): name for name in names}
+
+
+def _aggregators() -> tuple[str, ...]:
+    from vlmhb.metrics.scoring import AGGREGATORS
+
+    return tuple(AGGREGATORS)
+
+
+def _normalisers() -> tuple[str, ...]:
+    from vlmhb.metrics.normalise import NORMALISERS
+
+    return tuple(NORMALISERS)
+
+
+def _in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """Each fault once, those of one file together, by row."""
+    unique = list(dict.fromkeys(faults))
+    files = {file: place for place, file in enumerate(dict.fromkeys(fault.file for fault in unique))}
+    return sorted(unique, key=lambda fault: (files[fault.file], fault.row or 0))

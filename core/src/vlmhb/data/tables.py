@@ -1,0 +1,265 @@
+"""Delimited text, read and written the same way everywhere.
+
+Reading: UTF-8 with or without byte order mark; ``;``, ``,`` or tab, whichever the header uses most; cells quoted
+or not; any line ends, also inside quotes. Every cell stays the text that stands in the file. A record has a number
+(from 1, below the header) and the physical line on which it starts (the header's is 1); empty lines are no records.
+
+Writing: UTF-8 with byte order mark, so that spreadsheet programs recognise it, and CRLF between records. What is
+written reads back as exactly the same text, except that lone surrogates, which no UTF-8 file can hold, become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TextIO
+
+from vlmhb.errors import Fault, RunError, VlmhbError
+
+DELIMITERS = ";,\t"
+_LARGEST_CELL = 2**31 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_BYTE_ORDER_MARKS_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class TableError(VlmhbError):
+    """A table cannot be read; ``fault`` says where and why. Callers turn it into the error of their own file."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(str(fault))
+
+
+class _QuoteError(TableError):
+    """The quotes of one record are wrong; the reader does not know where the next record starts."""
+
+
+class Record(NamedTuple):
+    """One record: its number below the header, the line it starts on, and one text for each header cell."""
+
+    row: int
+    line: int
+    cells: list[str]
+
+
+class Table:
+    """A table whose header was read; the records are streamed each time they are asked for.
+
+    Attributes:
+        path: the file.
+        header: the names as written, without spaces around them. Empty names are allowed; their cells mean nothing.
+        delimiter: what separates the cells.
+        columns: place of each name, lower case.
+    """
+
+    def __init__(self, path: Path, *, comments: bool = False) -> None:
+        """Open a table and read its header.
+
+        Args:
+            path: the file.
+            comments: skip lines that begin with ``#`` where a record would begin.
+
+        Raises:
+            TableError: no such file, not UTF-8, no header, or a name that stands in it twice.
+        """
+        self.path = path
+        self._comments = comments
+        self.delimiter = self._find_delimiter()
+        self.header: tuple[str, ...] = ()
+        self.header_line = 1
+        for line, cells in self._parse():
+            self.header = tuple(cell.strip().removeprefix("\ufeff").strip() for cell in cells)
+            self.header_line = line
+            break
+        if not any(self.header):
+            raise TableError(self.fault("the file is empty; its first line must name the columns."))
+        self.columns: dict[str, int] = {}
+        for index, name in enumerate(self.header):
+            key = name.casefold()
+            if key and key in self.columns:
+                raise TableError(self.fault(f"two columns are called {name!r}.", line=self.header_line, column=name))
+            self.columns[key] = index
+        self.columns.pop("", None)
+
+    def records(self, faults: list[Fault] | None = None) -> Iterator[Record]:
+        """Stream the records.
+
+        Args:
+            faults: takes the faults of malformed records, which are then left out; without it the first one raises.
+
+        Raises:
+            TableError: a record has another number of cells than the header, or a quote is wrong.
+        """
+        width = len(self.header)
+        row = -1
+        try:
+            for line, cells in self._parse():
+                row += 1
+                if len(cells) == width:
+                    if row:
+                        yield Record(row, line, cells)
+                    continue
+                raise_or_keep(self._wrong_width(row, line, cells), faults)
+        except _QuoteError as error:
+            raise_or_keep(self.fault(error.fault.message, row=row + 1, line=error.fault.line), faults)
+        except TableError as error:
+            raise_or_keep(error.fault, faults)
+
+    def fault(
+        self, message: str, *, row: int | None = None, line: int | None = None, column: str | None = None
+    ) -> Fault:
+        """A fault of this file."""
+        return Fault(message=message, file=str(self.path), row=row, line=line, column=column)
+
+    def _wrong_width(self, row: int, line: int, cells: list[str]) -> Fault:
+        width = len(self.header)
+        advice = f"Put text that holds {self.delimiter!r}, quotes or a line break into double quotes."
+        message = f"the record has {len(cells)} cells, the header has {width}. {advice}"
+        return self.fault(message, row=row, line=line)
+
+    def _parse(self) -> Iterator[tuple[int, list[str]]]:
+        """All records, the header first, each with the line it starts on."""
+        csv.field_size_limit(_LARGEST_CELL)
+        with self._open() as stream:
+            lines = _Lines(stream, self._comments)
+            reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+            while True:
+                lines.between_records = True
+                try:
+                    cells = next(reader, None)
+                except csv.Error as error:
+                    raise _QuoteError(self.fault(_quote_fault(error), line=lines.record_line)) from error
+                except UnicodeDecodeError as error:
+                    raise TableError(self._not_utf8()) from error
+                if cells is None:
+                    return
+                blank = not cells or (len(cells) == 1 and len(self.header) != 1 and not cells[0].strip())
+                if not blank:
+                    yield lines.record_line, cells
+
+    def _find_delimiter(self) -> str:
+        """The delimiter that stands most often outside the quotes of the header; ``;`` when there is none."""
+        header = ""
+        try:
+            with self._open() as stream:
+                for line in _Lines(stream, self._comments, between_records=True):
+                    header += line
+                    if header.strip() and header.count('"') % 2 == 0:
+                        break
+        except UnicodeDecodeError as error:
+            raise TableError(self._not_utf8()) from error
+        bare = _QUOTED.sub("", header)
+        return max(DELIMITERS, key=bare.count)
+
+    def _open(self) -> TextIO:
+        try:
+            stream = self.path.open("rb")
+        except OSError as error:
+            raise TableError(self.fault(f"the file cannot be read: {error.strerror or error}.")) from error
+        start = stream.peek(2)[:2]
+        if start in _BYTE_ORDER_MARKS_16 or b"\0" in start:
+            stream.close()
+            raise TableError(self.fault(f"the file is UTF-16, not UTF-8. {_SAVE_AS}"))
+        return _text_stream(stream)
+
+    def _not_utf8(self) -> Fault:
+        """The fault that says on which line the first byte stands that is no UTF-8."""
+        content = self.path.read_bytes()
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = content[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            message = f"the text is not UTF-8 (byte 0x{content[error.start]:02X}). {_SAVE_AS}"
+            return self.fault(message, line=before.count(b"\n") + 1)
+        return self.fault(f"the text is not UTF-8. {_SAVE_AS}")
+
+
+_SAVE_AS = "Save it as UTF-8 (in a spreadsheet program: 'CSV UTF-8')."
+
+
+class _Lines:
+    """Physical lines, counted; comment lines between records are left out."""
+
+    def __init__(self, stream: TextIO, comments: bool, between_records: bool = False) -> None:
+        self._stream = stream
+        self._comments = comments
+        self.between_records = between_records
+        self.record_line = 0
+        self._number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        for line in self._stream:
+            self._number += 1
+            if self.between_records:
+                if self._comments and line.startswith("#"):
+                    continue
+                self.between_records = False
+                self.record_line = self._number
+            return line
+        raise StopIteration
+
+
+def raise_or_keep(fault: Fault, faults: list[Fault] | None) -> None:
+    """Add a fault to the list, or raise it when there is none."""
+    if faults is None:
+        raise TableError(fault)
+    faults.append(fault)
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ";") -> None:
+    """Write a table in one step: readers see the old file or the new one, never a part.
+
+    Args:
+        path: the file; its folder must be there.
+        header: the columns' names.
+        rows: one value for each column, streamed; text as it is, None as an empty cell, others as ``str`` has them.
+        delimiter: what separates the cells.
+
+    Raises:
+        RunError: the file cannot be written; it is then as it was before.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with unfinished.open("wb") as stream:
+            stream.write(b"\xef\xbb\xbf")
+            writer = csv.writer(_Utf8(stream), delimiter=delimiter, lineterminator="\r\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+        unfinished.replace(path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}. Is it open in another program?") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+class _Utf8:
+    """Encodes each record; a lone surrogate becomes U+FFFD."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._write = stream.write
+
+    def write(self, text: str) -> None:
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError:
+            encoded = _SURROGATE.sub("\ufffd", text).encode()
+        self._write(encoded)
+
+
+def _text_stream(stream: BinaryIO) -> TextIO:
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+
+
+def _quote_fault(error: csv.Error) -> str:
+    if "unexpected end" in str(error):
+        return "a double quote that opens a cell of this record is never closed."
+    return "a quoted cell goes on after its closing quote; write a quote inside a quoted cell twice."
