@@ -1,0 +1,12 @@
+"""Model families that need their own preparation of images, one small file each."""
+
+from __future__ import annotations
+
+from vlmhb.prompting.families.base import ModelFamily, family_of, register_family
+from vlmhb.prompting.families.florence2 import Florence2
+from vlmhb.prompting.families.qwen_vl import QwenVL
+
+__all__ = ["Florence2", "ModelFamily", "QwenVL", "family_of", "register_family"]
+
+register_family(QwenVL)
+register_family(Florence2)

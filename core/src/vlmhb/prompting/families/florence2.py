@@ -1,0 +1,14 @@
+"""Florence-2: an encoder-decoder that looks at one picture."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from vlmhb.prompting.families.base import ModelFamily
+
+
+class Florence2(ModelFamily):
+    """Takes one image; its processor puts the image's tokens in front of the text."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("florence2",)
+    max_images: ClassVar[int | None] = 1
