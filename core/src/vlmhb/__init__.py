@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vlmhb.api import backends, load
     from vlmhb.contract import CONTRACT_VERSION
-    from vlmhb.contract.backend import BackendInfo, Capabilities, EngineOption
+    from vlmhb.contract.backend import BackendInfo, Capabilities, EngineOption, EnvironmentRecipe
     from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel, Sample
     from vlmhb.contract.hookspecs import hookimpl
     from vlmhb.contract.metric import Metric
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 _HOME = {
     "vlmhb.api": ("backends", "load"),
     "vlmhb.contract": ("CONTRACT_VERSION",),
-    "vlmhb.contract.backend": ("BackendInfo", "Capabilities", "EngineOption"),
+    "vlmhb.contract.backend": ("BackendInfo", "Capabilities", "EngineOption", "EnvironmentRecipe"),
     "vlmhb.contract.dataset": ("Dataset", "DatasetFormat", "NamedDataset", "NamedModel", "Sample"),
     "vlmhb.contract.hookspecs": ("hookimpl",),
     "vlmhb.contract.metric": ("Metric",),
@@ -48,6 +48,7 @@ __all__ = [
     "Dataset",
     "DatasetFormat",
     "EngineOption",
+    "EnvironmentRecipe",
     "Failure",
     "GenerationControl",
     "GenerationRequest",

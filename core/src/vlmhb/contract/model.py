@@ -60,11 +60,20 @@ class GenerationControl:
     Attributes:
         stop: once set, the engine starts no further request, finishes those it has started, yields them, and ends.
         on_text: called with a request's id and each new piece of its answer, by engines that stream.
+        steps: how often the engine has said that it got on; see :meth:`step`.
     """
 
     def __init__(self, on_text: Callable[[str, str], None] | None = None) -> None:
         self.stop = threading.Event()
         self.on_text = on_text
+        self.steps = 0
+
+    def step(self) -> None:
+        """Say that the engine got on (a token, a batch), so that long work without results is not taken for a hang.
+
+        Cheap enough to be called at every token.
+        """
+        self.steps += 1
 
 
 class ModelInterface(ABC):

@@ -1,0 +1,199 @@
+"""One worker process as its owner sees it: start it, talk to it, learn how it ended, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vlmhb.contract import CONTRACT_VERSION
+from vlmhb.errors import WorkerError
+from vlmhb.worker import supervisor
+from vlmhb.worker.launch import Launch
+from vlmhb.worker.protocol import PROTOCOL_VERSION, Channel, FromWorker, Hello, wait_readable
+
+TAIL_LINES = 40
+TAIL_BYTES = 8192
+
+_SIGNAL_WORDS = {
+    signal.SIGSEGV: "a crash in native code",
+    signal.SIGABRT: "native code gave up",
+    signal.SIGKILL: "out of memory is the usual reason when nobody sent it",
+    signal.SIGBUS: "often a full /dev/shm",
+    signal.SIGILL: "native code built for another processor",
+}
+
+
+class WorkerDiedError(Exception):
+    """The worker is of no use any more; ``reason`` is a clause with the worker as its subject."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def exit_words(code: int) -> str:
+    """How a process ended, as a clause: ``was killed by SIGSEGV (a crash in native code)``."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        number = signal.Signals(-code)
+    except ValueError:
+        return f"was killed by signal {-code}"
+    words = _SIGNAL_WORDS.get(number)
+    return f"was killed by {number.name}" + (f" ({words})" if words else "")
+
+
+class WorkerProcess:
+    """A running worker. Not safe for use from several threads at once."""
+
+    def __init__(self, launch: Launch, log_path: Path, start_timeout: float) -> None:
+        """Start it and check that both sides speak the same language.
+
+        Raises:
+            WorkerError: it cannot be started, or it holds another version of vlmhb.
+        """
+        self.launch = launch
+        self.log_path = log_path
+        self.pid: int | None = None
+        self._exit: str | None = None
+        self._lines = b""
+        self._log_start = log_path.stat().st_size if log_path.exists() else 0
+        ours, theirs = socket.socketpair()
+        self._control, control = socket.socketpair()
+        script = [sys.executable, "-I", "-S", supervisor.__file__]
+        script += ["--control", str(control.fileno()), "--parent", str(os.getpid()), "--keep", str(theirs.fileno())]
+        with theirs, control, log_path.open("ab") as log:
+            self._supervisor = subprocess.Popen(
+                [*script, "--", *launch.command(["--socket", str(theirs.fileno())])],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=launch.environ(),
+                pass_fds=(theirs.fileno(), control.fileno()),
+                start_new_session=True,
+            )
+        self.channel = Channel(ours, FromWorker)
+        try:
+            self._greet(start_timeout)
+        except BaseException:
+            self.end(0.0)
+            raise
+
+    def _greet(self, timeout: float) -> None:
+        try:
+            hello = self.receive(timeout)
+        except WorkerDiedError as death:
+            raise WorkerError(self.report(f"the worker in {self.launch.environment} {death.reason}")) from None
+        if not isinstance(hello, Hello):
+            what = "said nothing" if hello is None else f"sent {type(hello).__name__} first"
+            raise WorkerError(self.report(f"the worker in {self.launch.environment} {what} within {timeout:.0f} s"))
+        if (hello.protocol, hello.contract) != (PROTOCOL_VERSION, CONTRACT_VERSION):
+            from vlmhb import __version__
+
+            raise WorkerError(
+                f"{self.launch.environment} holds vlmhb {hello.core} (protocol {hello.protocol}, contract "
+                f"{hello.contract}), and this is vlmhb {__version__} (protocol {PROTOCOL_VERSION}, contract "
+                f"{CONTRACT_VERSION}). Install the same version in both."
+            )
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Send a message.
+
+        Raises:
+            WorkerDiedError: the worker is gone.
+            ValueError, TypeError, OverflowError: the message cannot be encoded.
+        """
+        try:
+            self.channel.send(message)
+        except OSError:
+            raise self._death() from None
+
+    def receive(self, timeout: float) -> Any:
+        """The next message, or None when none came within ``timeout`` seconds.
+
+        Raises:
+            WorkerDiedError: the worker is gone, and everything it had sent is read.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                message = self.channel.receive(0.0)
+                if message is not None:
+                    return message
+                if self._exit is not None:  # nothing more can come, though a child may hold the socket open
+                    raise self._death()
+            except EOFError:
+                raise self._death() from None
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return None
+            ready = wait_readable([self.channel.fileno(), self._control.fileno()], remaining)
+            if self._control.fileno() in ready:
+                self._read_control()
+
+    def report(self, sentence: str, lines: int = TAIL_LINES) -> str:
+        """A sentence followed by the log's name and last lines."""
+        tail = self.log_tail(lines)
+        return f"{sentence}. Its log is {self.log_path}" + (f"; it ends with:\n{tail}" if tail else " (empty).")
+
+    def log_tail(self, lines: int = TAIL_LINES) -> str:
+        """The last lines that this process and its children wrote."""
+        with contextlib.suppress(OSError), self.log_path.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, end - TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+            return "\n".join(f"    {line[:300]}" for line in text.splitlines()[-lines:] if line.strip())
+        return ""
+
+    def end(self, grace: float) -> None:
+        """End the worker and everything below it, politely for ``grace`` seconds, then by force. Does not raise."""
+        with contextlib.suppress(OSError):
+            self._control.sendall(f"end {grace}".encode())
+        try:
+            self._supervisor.wait(grace + 10.0)
+        except subprocess.TimeoutExpired:
+            supervisor.kill_descendants(self._supervisor.pid)
+            self._supervisor.kill()
+            self._supervisor.wait()
+        while self._exit is None:
+            self._read_control()
+        self.channel.close()
+        self._control.close()
+
+    def _death(self) -> WorkerDiedError:
+        """Find out how the worker ended; the supervisor says it within moments."""
+        deadline = time.monotonic() + 5.0
+        while self._exit is None and (remaining := deadline - time.monotonic()) > 0:
+            if wait_readable([self._control.fileno()], remaining):
+                self._read_control()
+        return WorkerDiedError(self._exit or "closed its socket without ending")
+
+    def _read_control(self) -> None:
+        """Take in what the supervisor said; at its end without a word about the worker, do its work."""
+        try:
+            data = self._control.recv(4096)
+        except OSError:
+            data = b""
+        *lines, self._lines = (self._lines + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode(errors="replace").partition(" ")
+            if word == "started":
+                self.pid = int(rest)
+            elif word == "failed":
+                self._exit = f"could not be started: {rest}"
+            elif word == "exit":
+                self._exit = exit_words(int(rest))
+        if not data and self._exit is None:
+            self._exit = "lost the process that watched over it"
+            if self.pid is not None:
+                supervisor.kill_descendants(self.pid)
+                supervisor.send_signal([self.pid], signal.SIGKILL)

@@ -1,0 +1,55 @@
+"""The plugin: describes the scripted engine and loads it. :mod:`vlmhb_scripted.script` explains the script."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import metadata
+
+import vlmhb
+
+vlmhb_contract = 1
+
+OPTIONS = (
+    vlmhb.EngineOption(name="batch", type="int", default=8, help="requests that the engine takes at a time"),
+    vlmhb.EngineOption(name="delay", type="float", default=0.0, help="seconds an answer takes"),
+    vlmhb.EngineOption(name="script", type="str", default="", help="path of a script; else $VLMHB_SCRIPT"),
+)
+
+
+@vlmhb.hookimpl
+def vlmhb_backend_info(backend):
+    """Describe the engine under the name it is registered with."""
+    return vlmhb.BackendInfo(
+        name=backend,
+        engine="vlmhb-scripted",
+        engine_version=metadata.version("vlmhb-scripted"),
+        devices=("cpu",),
+        capabilities=vlmhb.Capabilities(streaming=True, batching=True),
+        options=OPTIONS,
+        needs_model_files=False,
+    )
+
+
+@vlmhb.hookimpl
+def vlmhb_load(backend, spec):
+    """Load a "model"."""
+    from vlmhb_scripted.engine import ScriptedModel
+
+    model = ScriptedModel(backend)
+    model.load_spec(spec)
+    return model
+
+
+@vlmhb.hookimpl
+def vlmhb_environment(backend, device):
+    """A recipe that needs nothing; $VLMHB_SCRIPTED_RECIPE (JSON) changes it."""
+    fields = json.loads(os.environ.get("VLMHB_SCRIPTED_RECIPE", "{}"))
+    return vlmhb.EnvironmentRecipe(
+        **{
+            "disk_bytes": 1_000_000,
+            "verify": "import vlmhb_scripted.engine",
+            "env": {"VLMHB_SCRIPTED_DEVICE": device},
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()},
+        }
+    )

@@ -1,0 +1,87 @@
+"""The engine: takes requests in batches, answers by the script; tokens are words."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+
+import vlmhb
+from vlmhb.errors import RequestError
+from vlmhb_scripted.actions import perform
+from vlmhb_scripted.script import Script
+
+
+class ScriptedModel(vlmhb.ModelInterface):
+    """A model that answers by a script."""
+
+    def __init__(self, backend: str = "scripted") -> None:
+        self._backend = backend
+        self._script: Script | None = None
+
+    def backend_info(self):
+        from vlmhb_scripted import vlmhb_backend_info
+
+        return vlmhb_backend_info(self._backend)
+
+    def load_spec(self, spec):
+        path = spec.options.get("script") or os.environ.get("VLMHB_SCRIPT", "")
+        self._script = Script(path, self._backend, spec.model_path)
+        self._batch = spec.options.get("batch") or 8
+        self._delay = spec.options.get("delay") or 0.0
+        self._script.log(event="load")
+        rule = self._script.rule(on="load")
+        if "do" in rule:
+            perform(rule["do"])
+
+    def facts(self):
+        return {"device": "cpu", "batch": self._batch, "pid": os.getpid()}
+
+    def close(self):
+        if self._script is not None:
+            self._script.log(event="close")
+            self._script = None
+
+    def generate_requests(self, requests, control=None):
+        control = control or vlmhb.GenerationControl()
+        source = iter(requests)
+        while not control.stop.is_set():
+            batch = list(itertools.islice(source, self._batch))
+            if not batch:
+                return
+            for request in batch:
+                started = time.perf_counter()
+                try:
+                    text = self._answer(request, len(batch))
+                except RequestError as error:
+                    yield vlmhb.GenerationResult.failed(request.id, error)
+                else:
+                    yield self._result(request, text, control, started)
+
+    def _answer(self, request, batch_size):
+        question = "\n".join(p.text for p in request.messages[-1].content if isinstance(p, vlmhb.TextPart))
+        images = [image.label for image in request.images]
+        facts = {"id": request.id, "question": question, "images": images}
+        self._script.log(**facts, batch=batch_size, max_tokens=request.sampling.max_tokens)
+        rule = self._script.rule(**facts)
+        if "do" in rule:
+            perform(rule["do"])
+        return rule.get("answer", question)
+
+    def _result(self, request, text, control, started):
+        if self._delay:
+            time.sleep(self._delay)
+        words = text.split(" ")
+        kept = words[: request.sampling.max_tokens]
+        for number, word in enumerate(kept):
+            control.step()
+            if control.on_text is not None:
+                control.on_text(request.id, word if number == 0 else f" {word}")
+        return vlmhb.GenerationResult(
+            id=request.id,
+            text=" ".join(kept),
+            token_ids=tuple(sum(word.encode("utf-8", "surrogatepass")) for word in kept),
+            finish_reason="stop" if len(kept) == len(words) else "length",
+            prompt_tokens=len(request.text.split(" ")),
+            total_time=time.perf_counter() - started,
+        )
