@@ -41,12 +41,16 @@ def load(model: str | Path, backend: str | None = None, **kwargs: Any) -> ModelI
         ModelLoadError: the engine refused the model.
     """
     registry = Registry()
-    name = backend or only_backend(registry)
-    info = registry.backend_info(name)
+    return open_model(registry, backend or only_backend(registry), model, **kwargs)
+
+
+def open_model(registry: Registry, backend: str, model: str | Path, **kwargs: Any) -> ModelInterface:
+    """Load a model in this process; as :func:`load`, with the registry and the backend given."""
+    info = registry.backend_info(backend)
     if info.problem:
-        raise PluginError(f"the backend {name} cannot be used here: {info.problem}")
+        raise PluginError(f"the backend {backend} cannot be used here: {info.problem}")
     named = registry.named_models().get(str(model)) if not Path(model).exists() else None
-    loaded = HookedModel(registry, name)
+    loaded = HookedModel(registry, backend)
     loaded.load_spec(make_spec(info, named.path if named else model, **kwargs))
     return loaded
 

@@ -36,7 +36,9 @@ class Commands(click.Group):
         command: click.Command = importlib.import_module(f"vlmhb.cli.{name}").command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the nearest command for an unknown one."""
         try:
             return super().resolve_command(ctx, args)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options
+from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, sampling_options
 
 
 @click.command("generate", short_help="Ask a model one question.")
@@ -40,12 +40,15 @@ def command(
       vlmhb generate -m tiny-qwen2-vl -b hf -i page.png "Какая сумма?"
       vlmhb generate -m ./model -b hf -o dtype=float32 --json "Hello"
     """
-    from vlmhb.api import load
-    from vlmhb.config.cells import parse_options
+    from vlmhb.api import only_backend, open_model
     from vlmhb.contract.calls import image_input, sampling_from
     from vlmhb.contract.model import GenerationControl
     from vlmhb.contract.request import GenerationRequest
+    from vlmhb.discovery.registry import Registry
 
+    registry = Registry()
+    name = backend or only_backend(registry)
+    fields = load_fields(registry.backend_info(name), options)
     params = sampling_from({**{name: sampling[name] for name in SAMPLING_NAMES}, "stop": stop})
     request = GenerationRequest.ask("0", question, map(image_input, images), system=system, sampling=params)
     printed: list[str] = []
@@ -54,7 +57,7 @@ def command(
         printed.append(text)
         click.echo(text, nl=False)
 
-    with load(model, backend, **parse_options(options)) as loaded:
+    with open_model(registry, name, model, **fields) as loaded:
         results = list(loaded.generate_requests([request], GenerationControl(None if as_json else show)))
     result = results[0]
     if as_json:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from vlmhb.contract.request import DEFAULT_MAX_TOKENS
+
+if TYPE_CHECKING:
+    from vlmhb.contract.backend import BackendInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,3 +40,48 @@ def model_options(command: F) -> F:
         metavar="NAME=VALUE",
         help="Model or engine option, for example -o dtype=float32 -o batch_size=8 (see: vlmhb backends).",
     )(command)
+
+
+def split_pairs(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split ``NAME=VALUE`` texts into fields of :class:`vlmhb.ModelSpec` and engine options.
+
+    Raises:
+        ConfigError: a text is no pair, or the value is nothing of the field's type.
+    """
+    from vlmhb.config.cells import CellError, parse_options
+    from vlmhb.config.columns import MODEL
+    from vlmhb.errors import ConfigError, Fault
+
+    model: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for pair in pairs:
+        try:
+            for name, value in parse_options(pair).items():
+                if name in MODEL:
+                    model[name] = MODEL[name](str(value))
+                else:
+                    options[name] = value
+        except CellError as error:
+            faults.append(Fault(message=str(error), file="option -o", value=pair, hint=error.hint))
+    if faults:
+        raise ConfigError(faults)
+    return model, options
+
+
+def load_fields(backend: BackendInfo, pairs: Sequence[str]) -> dict[str, Any]:
+    """The keyword arguments of ``vlmhb.load`` that ``NAME=VALUE`` texts mean for a backend.
+
+    Raises:
+        ConfigError: as for :func:`split_pairs`, and for a value that is nothing of the engine option's type.
+    """
+    from vlmhb.config.cells import CellError, fit_option, plain_value
+    from vlmhb.errors import ConfigError
+
+    known = {option.name: option for option in backend.options}
+    model, options = split_pairs(pairs)
+    try:
+        fitted = {name: fit_option(known[name], value) for name, value in options.items() if name in known}
+    except CellError as error:
+        raise ConfigError(f"{error} {error.hint or ''}".strip()) from error
+    return {**model, "options": {name: fitted.get(name, plain_value(value)) for name, value in options.items()}}

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options
+from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options, split_pairs
 
 if TYPE_CHECKING:
+    from vlmhb.run.export import Summary
     from vlmhb.run.runner import Outcome
 
 
@@ -41,45 +42,49 @@ def command(config: Path, out: Path | None, limit: int | None, fresh: bool, **ch
 def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **chosen: Any) -> Outcome:
     """Check a config, then run it with progress on standard error."""
     from vlmhb.cli.progress import make_listener
-    from vlmhb.config.overrides import Overrides
+    from vlmhb.config.job import Overrides
     from vlmhb.config.plan import read_plan_config
     from vlmhb.discovery.registry import Registry
     from vlmhb.run.runner import run
 
     registry = Registry()
     sampling = {name: chosen[name] for name in SAMPLING_NAMES if chosen.get(name) is not None}
+    model, options = split_pairs(chosen.get("options") or ())
     overrides = Overrides(
         backend=chosen.get("backend"),
         data=chosen.get("data"),
         models=chosen.get("models"),
         sampling=sampling,
-        options=tuple(chosen.get("options") or ()),
+        model=model,
+        options=options,
     )
     plan = read_plan_config(config, registry, overrides)
     listener = make_listener()
     for note in plan.notes:
         listener.note(note)
     try:
-        return run(plan, registry, folder, listener, fresh=fresh, limit=limit)
+        return run(plan, registry, config, folder, listener, fresh=fresh, limit=limit)
     finally:
         listener.close()
 
 
 def finish(outcome: Outcome, again: str) -> ExitCode:
-    """Print the table and the paths, and choose the exit code."""
+    """Print what a run came to, and choose the exit code."""
+    click.echo(f"Answered now: {outcome.generated}; reused from before: {outcome.reused}.")
+    if outcome.interrupted:
+        click.echo(f"Stopped with {outcome.summary.missing} rows not asked; go on with: {again}", err=True)
+    return show_summary(outcome.summary, outcome.folder)
+
+
+def show_summary(summary: Summary, folder: Path) -> ExitCode:
+    """Print the table, the paths and what is lacking, and choose the exit code."""
     from vlmhb.cli.tables import print_summary
 
-    summary = outcome.summary
     print_summary(summary)
-    click.echo(f"Answered now: {outcome.generated}; reused from before: {outcome.reused}.")
-    click.echo(f"Answers: {outcome.folder / 'answers.csv'}")
-    click.echo(f"Run folder: {outcome.folder}")
-    if outcome.interrupted:
-        click.echo(f"Stopped with {summary.missing} rows not asked; go on with: {again}", err=True)
-    elif summary.errors or summary.missing:
-        click.echo(
-            f"{summary.errors} rows failed and {summary.missing} have no answer; the column 'error' of answers.csv "
-            "says why. The same command asks them again.",
-            err=True,
-        )
-    return ExitCode.SOME_ROWS_FAILED if summary.errors or summary.missing else ExitCode.OK
+    click.echo(f"Answers: {folder / 'answers.csv'}")
+    click.echo(f"Run folder: {folder}")
+    if not summary.errors and not summary.missing:
+        return ExitCode.OK
+    lacking = f"{summary.errors} rows failed and {summary.missing} have no answer"
+    click.echo(f"{lacking}; the columns 'status' and 'error' of answers.csv say why.", err=True)
+    return ExitCode.SOME_ROWS_FAILED

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from vlmhb.cli.app import ExitCode
-
 
 @click.command("score", short_help="Score stored answers, without a model.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
@@ -31,15 +29,17 @@ def command(
       vlmhb score runs/user_config --metrics CER --normalize nfc,whitespace,yo
       vlmhb score --dataset Datasets/VQA/cards --answers answers.csv
     """
+    from vlmhb.cli.run import show_summary
     from vlmhb.discovery.registry import Registry
     from vlmhb.run.score import score_answers, score_run
 
     registry = Registry()
     if run is not None and dataset is None and answers is None:
-        outcome = score_run(run, registry, metrics, normalize)
+        folder = run
+        summary = score_run(run, registry, metrics, normalize)
     elif run is None and dataset is not None and answers is not None:
         folder = out or Path("runs") / f"score-{answers.stem}"
-        outcome = score_answers(dataset, answers, folder, registry, metrics, normalize)
+        summary = score_answers(dataset, answers, folder, registry, metrics, normalize)
     else:
         raise click.UsageError("give either a run's folder, or both --dataset and --answers")
-    raise SystemExit(_finish(outcome.folder, outcome.summary))
+    raise SystemExit(show_summary(summary, folder))

@@ -37,14 +37,21 @@ class Metric(ABC):
         """Score pairs.
 
         Args:
-            references: the right answers, normalised.
-            answers: the model's answers, normalised, in the same order.
+            references: the right answers, normalised and stripped at both ends.
+            answers: the model's answers, treated likewise, in the same order.
 
         Returns:
-            Arrays of the pairs' length. ``value`` is the metric of each pair; every other array is added up over a
-            group and handed to :meth:`corpus` (for CER: ``edits`` and ``length``).
+            Arrays of the pairs' length, every number finite. ``value`` is the metric of each pair; every other array
+            is added up over a group and handed to :meth:`corpus` (for CER: ``edits`` and ``length``).
         """
 
-    def corpus(self, sums: Mapping[str, float]) -> float | None:
-        """The metric over a whole group from the group's sums, or None where there is no such value."""
+    def corpus(self, sums: Mapping[str, Column]) -> Column | None:
+        """The metric over whole groups, from the sums of what :meth:`score` returned beside ``value``.
+
+        Args:
+            sums: for each of those names an array with one sum a group.
+
+        Returns:
+            One number a group, NaN where a group has none; or None if the metric has no such reading at all.
+        """
         return None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,16 +20,14 @@ from vlmhb.run.folder import RunFolder
 from vlmhb.run.keys import digest_file
 from vlmhb.run.store import RunStore
 
-if TYPE_CHECKING:
-    from vlmhb.config.job import Plan
-
 
 class Manifest:
     """Collects facts while a run goes on and writes them at its end; facts of models loaded earlier are kept."""
 
-    def __init__(self, home: RunFolder, plan: Plan) -> None:
+    def __init__(self, home: RunFolder, config: Path, notes: Sequence[str]) -> None:
         self._home = home
-        self._plan = plan
+        self._config = config
+        self._notes = list(notes)
         self._started = _now()
         self._loaded: dict[str, dict[str, Any]] = _earlier_models(home)
 
@@ -44,7 +44,6 @@ class Manifest:
 
     def write(self, store: RunStore, summary: Summary, *, interrupted: bool) -> None:
         """Write the file."""
-        config = self._plan.file
         content = {
             "vlmhb": vlmhb.__version__,
             "contract": CONTRACT_VERSION,
@@ -52,8 +51,8 @@ class Manifest:
             "finished_at": _now(),
             "interrupted": interrupted,
             "rows": {"ok": summary.ok, "error": summary.errors, "missing": summary.missing},
-            "config": {"file": str(config), "sha256": digest_file(config)},
-            "notes": list(self._plan.notes),
+            "config": {"file": str(self._config), "sha256": digest_file(self._config)},
+            "notes": self._notes,
             "jobs": list(store.jobs().values()),
             "dataset_digests": store.dataset_digests(),
             "models": list(self._loaded.values()),

@@ -11,7 +11,7 @@ import msgspec
 
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.dataset import Sample
-from vlmhb.errors import ImageError, RequestError
+from vlmhb.errors import ImageError, ModelLoadError, RequestError
 from vlmhb.run.keys import asker_key, digest_file, question_key
 from vlmhb.run.store import PlannedRow, RunStore
 
@@ -63,7 +63,7 @@ def describe_job(job: Job) -> dict[str, Any]:
         "model_family": job.model_family,
         "model": msgspec.to_builtins(job.spec),
         "sampling": msgspec.to_builtins(job.sampling),
-        "ignored_model_defaults": job.ignored_model_defaults,
+        "ignored_model_defaults": _model_defaults(job),
         "system_prompt": job.system_prompt,
         "prompt_collection": str(job.prompts.path) if job.prompts else None,
         "metrics": list(job.metrics),
@@ -73,6 +73,16 @@ def describe_job(job: Job) -> dict[str, Any]:
         "filter_doc_class": list(job.filter_doc_class),
         "filter_question_type": list(job.filter_question_type),
     }
+
+
+def _model_defaults(job: Job) -> dict[str, Any]:
+    """Sampling values of the model folder's own generation_config.json, which are not used."""
+    from vlmhb.prompting.folder import sampling_defaults_of
+
+    try:
+        return sampling_defaults_of(job.spec.model_path)
+    except ModelLoadError:
+        return {}
 
 
 def plan_rows(

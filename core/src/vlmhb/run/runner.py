@@ -80,13 +80,21 @@ class _Group(msgspec.Struct):
 
 
 def run(
-    plan: Plan, registry: Registry, folder: Path, listener: Listener, *, fresh: bool = False, limit: int | None = None
+    plan: Plan,
+    registry: Registry,
+    config: Path,
+    folder: Path,
+    listener: Listener,
+    *,
+    fresh: bool = False,
+    limit: int | None = None,
 ) -> Outcome:
     """Run a plan in a folder, going on from whatever the folder already holds.
 
     Args:
         plan: checked jobs.
         registry: the plugins.
+        config: the file the plan was read from, for the manifest.
         folder: the run's folder; made when it is not there.
         listener: hears the progress.
         fresh: forget the stored answers to this plan's questions first.
@@ -96,7 +104,7 @@ def run(
         RunError: the folder is in use, cannot be written, or the disk is full.
     """
     with RunFolder(folder) as home, RunStore(home.database) as store:
-        manifest = Manifest(home, plan)
+        manifest = Manifest(home, config, plan.notes)
         jobs = dict(enumerate(plan.jobs, 1))
         _store_plan(store, jobs, registry, limit)
         if fresh:

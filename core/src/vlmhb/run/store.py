@@ -106,7 +106,8 @@ class RunStore:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk has rolled back by itself
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
@@ -170,31 +171,16 @@ class RunStore:
         Raises:
             RunError: the disk is full or the file cannot be written; everything committed before is safe.
         """
-        failure = result.failure
-        values = (
-            key,
-            int(result.ok),
-            storable(result.text),
-            result.finish_reason,
-            len(result.token_ids),
-            result.prompt_tokens,
-            result.cached_tokens,
-            result.queue_time,
-            result.time_to_first_token,
-            result.time_per_output_token,
-            result.total_time,
-            failure.kind if failure else None,
-            storable(failure.message) if failure else None,
-            storable(msgspec.json.encode(result.notes).decode()),
-            msgspec.json.encode(result.token_ids).decode(),
-            time.time(),
-        )
+        self.save_all([(key, result)])
+
+    def save_all(self, results: Iterable[tuple[bytes, GenerationResult]]) -> None:
+        """Commit many results in one transaction; raises as :meth:`save` does."""
         try:
-            self._db.execute(_INSERT_ANSWER, values)
+            with self._transaction():
+                self._db.executemany(_INSERT_ANSWER, (_answer_values(key, result) for key, result in results))
         except sqlite3.Error as error:
-            raise RunError(
-                f"an answer could not be stored in {self.path}: {error}. Finished answers are safe."
-            ) from error
+            message = f"an answer could not be stored in {self.path}: {error}. Answers stored before are safe."
+            raise RunError(message) from error
 
     # --- reading
 
@@ -262,6 +248,28 @@ def _pending_from(jobs: Iterable[int]) -> str:
     return (
         "FROM rows r LEFT JOIN answers a ON a.key = r.key "
         f"WHERE r.job IN ({wanted}) AND r.error IS NULL AND coalesce(a.ok, 0) = 0"
+    )
+
+
+def _answer_values(key: bytes, result: GenerationResult) -> tuple[Any, ...]:
+    failure = result.failure
+    return (
+        key,
+        int(result.ok),
+        storable(result.text),
+        result.finish_reason,
+        len(result.token_ids) if result.token_ids else None,
+        result.prompt_tokens,
+        result.cached_tokens,
+        result.queue_time,
+        result.time_to_first_token,
+        result.time_per_output_token,
+        result.total_time,
+        failure.kind if failure else None,
+        storable(failure.message) if failure else None,
+        storable(msgspec.json.encode(result.notes).decode()),
+        msgspec.json.encode(result.token_ids).decode(),
+        time.time(),
     )
 
 

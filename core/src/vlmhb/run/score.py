@@ -1,0 +1,128 @@
+"""Metrics without a model: for the answers of a run, or for answers made elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vlmhb.contract.dataset import Dataset
+from vlmhb.contract.result import GenerationResult
+from vlmhb.discovery.registry import Registry
+from vlmhb.errors import ConfigError, Fault, RequestError, RunError
+from vlmhb.run.export import Summary, export
+from vlmhb.run.folder import RunFolder
+from vlmhb.run.store import PlannedRow, RunStore
+
+if TYPE_CHECKING:
+    from vlmhb.data.answers import GivenAnswers
+
+ELSEWHERE = "(given)"
+"""What stands for backend and model of answers made elsewhere."""
+
+
+def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: str | None) -> Summary:
+    """Score the answers of a run again and replace its exports.
+
+    Args:
+        folder: the run's folder.
+        registry: where metrics are found.
+        metrics, normalize: names, comma-separated, in place of those the run was planned with.
+
+    Raises:
+        RunError: the folder holds no run.
+        ConfigError: a name is not known.
+    """
+    from vlmhb.config.choices import metric_names, normalizer_names
+
+    home = RunFolder(folder)
+    if not home.database.is_file():
+        raise RunError(f"{folder} holds no run (no {home.database.name}); give the folder that 'vlmhb run' printed")
+    chosen = metric_names(metrics, registry), normalizer_names(normalize)
+    with home, RunStore(home.database) as store:
+        return export(store, registry, home, metrics=chosen[0], normalize=chosen[1])
+
+
+def score_answers(
+    dataset: str, answers: Path, folder: Path, registry: Registry, metrics: str | None, normalize: str | None
+) -> Summary:
+    """Score answers made elsewhere against a dataset, into a run folder of their own.
+
+    A row of the dataset without an answer counts as missing; one whose image cannot be read is scored all the same,
+    since it was answered.
+
+    Args:
+        dataset: a folder, a file, or the name of a dataset that a plugin ships.
+        answers: see :func:`vlmhb.data.answers.read_answers`.
+        folder: where the results go; what an earlier call left there is replaced.
+        registry, metrics, normalize: as for :func:`score_run`.
+
+    Raises:
+        ConfigError: the dataset or the answers cannot be read, or a name is not known.
+    """
+    from vlmhb.config.choices import metric_names, normalizer_names
+    from vlmhb.config.job import DEFAULT_METRICS, DEFAULT_NORMALIZE
+    from vlmhb.data.answers import read_answers
+    from vlmhb.metrics.scoring import AGGREGATORS
+
+    opened = _open_dataset(dataset, registry)
+    given = read_answers(answers, sum(1 for _ in opened))
+    job: dict[str, Any] = {
+        "config_row": 1,
+        "dataset": dataset,
+        "dataset_path": str(opened.root),
+        "task": "",
+        "backend": ELSEWHERE,
+        "model_name": answers.name,
+        "metrics": list(metric_names(metrics, registry) or DEFAULT_METRICS),
+        "aggregators": list(AGGREGATORS),
+        "normalize": list(normalizer_names(normalize) or DEFAULT_NORMALIZE),
+    }
+    with RunFolder(folder) as home, RunStore(home.database) as store:
+        store.replace_plan({1: job}, _rows(opened, answers))
+        store.forget_answers()
+        store.save_all(_results(given, answers))
+        return export(store, registry, home)
+
+
+def _open_dataset(written: str, registry: Registry) -> Dataset:
+    from vlmhb.config.cells import CellError
+    from vlmhb.config.lookup import Places
+
+    try:
+        return Places(Path(), Path(), registry).dataset(written, "")
+    except CellError as error:
+        raise ConfigError([Fault(message=str(error), hint=error.hint)]) from error
+
+
+def _rows(dataset: Dataset, answers: Path) -> Iterator[PlannedRow]:
+    for sample in dataset:
+        yield PlannedRow(
+            job=1,
+            row=sample.row,
+            key=_key(answers, sample.row),
+            data_index=sample.data_index,
+            image_path="|".join(sample.images),
+            images=(),
+            question=sample.question,
+            reference=sample.reference,
+            doc_class=sample.doc_class,
+            question_type=sample.question_type,
+            split=sample.split,
+            answer_bbox=sample.answer_bbox,
+            error=sample.problem,
+        )
+
+
+def _results(given: GivenAnswers, answers: Path) -> Iterable[tuple[bytes, GenerationResult]]:
+    for row, answer in given.by_row.items():
+        if answer.error is None:
+            result = GenerationResult(id=str(row), text=answer.text, finish_reason="stop")
+        else:
+            result = GenerationResult.failed(str(row), RequestError(answer.error, kind="engine"))
+        yield _key(answers, row), result
+
+
+def _key(answers: Path, row: int) -> bytes:
+    return hashlib.sha256(f"{answers.absolute()}\0{row}".encode()).digest()
