@@ -1,8 +1,10 @@
-"""Lists of names on the command line: metrics and text normalisers."""
+"""Lists of names from a fixed set, in config cells and on the command line: metrics, tables, text normalisers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from vlmhb.config.cells import CellError, parse_names
 from vlmhb.config.job import Registry
@@ -10,43 +12,85 @@ from vlmhb.config.names import fold, suggestion
 from vlmhb.errors import ConfigError, Fault
 
 
+class Choices(msgspec.Struct, frozen=True):
+    """Names that may be chosen.
+
+    Attributes:
+        what: how messages call such a thing.
+        names: the program's name by every folded name that people write.
+        shown: the names to suggest.
+    """
+
+    what: str
+    names: Mapping[str, str]
+    shown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, what: str, names: Iterable[str]) -> Choices:
+        """Choices that people write as the program does."""
+        shown = tuple(names)
+        return cls(what, {fold(name): name for name in shown}, shown)
+
+    def read(self, text: str) -> tuple[tuple[str, ...], list[CellError]]:
+        """The names in a list, each once and in the order written, and an error for each that is not known.
+
+        Raises:
+            CellError: the text cannot be read as a list.
+        """
+        written = parse_names(text)
+        unknown = [name for name in written if fold(name) not in self.names]
+        chosen = dict.fromkeys(self.names[fold(name)] for name in written if fold(name) in self.names)
+        errors = [CellError(f"there is no {self.what} {name!r}.", suggestion(name, self.shown)) for name in unknown]
+        return tuple(chosen), errors
+
+
+def metric_choices(registry: Registry) -> Choices:
+    """All installed metrics, by name, title and alias."""
+    metrics = registry.metrics()
+    names: dict[str, str] = {}
+    for key, metric in metrics.items():
+        for written in (key, metric.title, *metric.aliases):
+            names.setdefault(fold(written), key)
+    return Choices("metric", names, tuple(metric.title for metric in metrics.values()))
+
+
+def aggregator_choices() -> Choices:
+    """The tables that scores are summed up in."""
+    from vlmhb.metrics.scoring import AGGREGATORS
+
+    return Choices.of("aggregator", AGGREGATORS)
+
+
+def normalizer_choices() -> Choices:
+    """The text normalisers."""
+    from vlmhb.metrics.normalise import NORMALISERS
+
+    return Choices.of("text normaliser", NORMALISERS)
+
+
 def metric_names(text: str | None, registry: Registry) -> tuple[str, ...]:
-    """The metrics that a text such as ``CER,WER`` names; none for None.
+    """The metrics that a text such as ``CER,WER`` of the command line names; none for None.
 
     Raises:
         ConfigError: one of them is not installed.
     """
-    known = {
-        fold(written): name
-        for name, metric in registry.metrics().items()
-        for written in (name, metric.title, *metric.aliases)
-    }
-    return _chosen(text, "metric", known, [metric.title for metric in registry.metrics().values()])
+    return _chosen(text, metric_choices(registry))
 
 
 def normalizer_names(text: str | None) -> tuple[str, ...]:
-    """The text normalisers that a text such as ``nfc,whitespace`` names; none for None.
+    """The text normalisers that a text such as ``nfc,whitespace`` of the command line names; none for None.
 
     Raises:
         ConfigError: there is no such normaliser.
     """
-    from vlmhb.metrics.normalise import NORMALISERS
-
-    return _chosen(text, "text normaliser", {fold(name): name for name in NORMALISERS}, NORMALISERS)
+    return _chosen(text, normalizer_choices())
 
 
-def _chosen(text: str | None, what: str, known: Mapping[str, str], shown: Iterable[str]) -> tuple[str, ...]:
-    if text is None:
-        return ()
+def _chosen(text: str | None, choices: Choices) -> tuple[str, ...]:
     try:
-        written = parse_names(text)
+        chosen, errors = choices.read(text or "")
     except CellError as error:
-        raise ConfigError(f"{error} {error.hint or ''}") from error
-    faults = [
-        Fault(message=f"there is no {what} {name!r}.", hint=suggestion(name, shown))
-        for name in written
-        if fold(name) not in known
-    ]
-    if faults:
-        raise ConfigError(faults)
-    return tuple(dict.fromkeys(known[fold(name)] for name in written))
+        errors = [error]
+    if errors:
+        raise ConfigError([Fault(message=str(error), value=text, hint=error.hint) for error in errors])
+    return chosen

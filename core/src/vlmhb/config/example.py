@@ -30,8 +30,8 @@ _VLM_BASE = """\
 # Where models are and how they are loaded: one row a model, or one for each model and backend.
 # Lines that begin with # are comments.
 #
-# model_path      a folder (relative to this file) or a hub id such as Qwen/Qwen2-VL-2B-Instruct; empty looks for a model
-#                 that a plugin ships, then for Models/<model_name>
+# model_path      a folder (relative to this file) or a hub id such as Qwen/Qwen2-VL-2B-Instruct; empty looks for a
+#                 model that a plugin ships, then for Models/<model_name>
 # backend         the engine this row is for; empty holds for every engine
 # model_options   options of the engine: batch_size=8 or {"batch_size": 8}; vlmhb backends lists them
 # Further columns: revision, device, max_model_len, max_images, min_pixels, max_pixels, model_impl, trust_remote_code.
@@ -43,3 +43,8 @@ tiny-qwen2-vl;Qwen2-VL;;;float32;
 def example_files() -> dict[str, str]:
     """The example's files, name to text; written as UTF-8 they make a run that works with the demo package."""
     return {USER_CONFIG: _USER_CONFIG, VLM_BASE: _VLM_BASE}
+
+
+def demo_config(*, backend: str, dataset: str, model: str) -> str:
+    """A config with one row: every metric's default, every table, 32 tokens an answer."""
+    return f"dataset;task;backend;model_name;max_tokens\n{dataset};VQA;{backend};{model};32\n"

@@ -14,9 +14,10 @@ from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import ModelSpec
 from vlmhb.contract.request import SamplingParams
 from vlmhb.data.prompts import PromptCollection
+from vlmhb.metrics.normalise import DEFAULT_NORMALISERS
 
 DEFAULT_METRICS = ("cer", "wer", "exact_match")
-DEFAULT_NORMALIZE = ("nfc", "whitespace")
+DEFAULT_NORMALIZE = DEFAULT_NORMALISERS
 
 
 class Registry(Protocol):

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from vlmhb.config import columns
-from vlmhb.config.cells import CellError, parse_bool, parse_names
+from vlmhb.config.cells import CellError, parse_bool
+from vlmhb.config.choices import Choices, aggregator_choices, metric_choices, normalizer_choices
 from vlmhb.config.engines import Engines
 from vlmhb.config.filters import Groups, filters_of
 from vlmhb.config.job import DEFAULT_METRICS, DEFAULT_NORMALIZE, Job, Overrides, Plan, Registry
 from vlmhb.config.lookup import Places
 from vlmhb.config.models import Models, check_model_overrides
-from vlmhb.config.names import fold, suggestion
 from vlmhb.config.sampling import checked_overrides, sampling_of
 from vlmhb.config.sheet import Row, Setting, read_sheet
 from vlmhb.config.vlm_base import VlmBase, read_vlm_base, written_backend
@@ -54,7 +54,9 @@ class _Planner:
     ) -> None:
         self._faults = faults
         self._notes = notes
-        self._metrics = registry.metrics()
+        self._metrics = metric_choices(registry)
+        self._aggregators = aggregator_choices()
+        self._normalizers = normalizer_choices()
         self._backend_override = overrides.backend
         self._sampling_overrides = checked_overrides(overrides.sampling, faults)
         check_model_overrides(overrides, faults)
@@ -93,9 +95,9 @@ class _Planner:
         prompts: PromptCollection | None = self._try(
             row, "prompt_collection", lambda text: self._places.prompts(text, task)
         )
-        metrics = self._chosen(row, "metrics", "metric", self._metric_names()) or self._default_metrics()
-        aggregators = self._chosen(row, "metrics_aggregators", "aggregator", _same(_aggregators())) or _aggregators()
-        normalize = self._chosen(row, "normalize", "text normaliser", _same(_normalisers())) or DEFAULT_NORMALIZE
+        metrics = self._chosen(row, "metrics", self._metrics) or self._default_metrics()
+        aggregators = self._chosen(row, "metrics_aggregators", self._aggregators) or self._aggregators.shown
+        normalize = self._chosen(row, "normalize", self._normalizers) or DEFAULT_NORMALIZE
         classes, types = filters_of(row, dataset, self._groups, faults) if dataset else ((), ())
         if len(faults) > before or dataset is None or backend is None:
             return None
@@ -128,12 +130,12 @@ class _Planner:
         name = setting.value
         try:
             name = name or self._unnamed_backend(row)
-            if only_evaluate and name in self._engines.known:
-                return name, None
             return name, self._engines.info(name)
         except CellError as error:
-            self._faults.append(setting.fault(str(error), error.hint))
-            return (name if name in self._engines.known else None), None
+            known = name in self._engines.known
+            if not (known and only_evaluate):
+                self._faults.append(setting.fault(str(error), error.hint))
+            return (name if known else None), None
 
     def _unnamed_backend(self, row: Row) -> str:
         name = row.text("model_name")
@@ -151,46 +153,14 @@ class _Planner:
             self._faults.extend(error.faults)
             return None
 
-    def _chosen(self, row: Row, column: str, what: str, known: dict[str, str]) -> tuple[str, ...]:
-        """The names in a list cell as the program calls them; ``known`` maps folded names to those."""
-        chosen: list[str] = []
-        for written in row.parse(column, parse_names, self._faults) or ():
-            name = known.get(fold(written))
-            if name is None:
-                hint = suggestion(written, self._titles() if column == "metrics" else known.values())
-                self._faults.append(row.fault(column, f"there is no {what} {written!r}.", hint))
-            else:
-                chosen.append(name)
-        return tuple(dict.fromkeys(chosen))
-
-    def _metric_names(self) -> dict[str, str]:
-        names: dict[str, str] = {}
-        for key, metric in self._metrics.items():
-            for written in (key, metric.title, *metric.aliases):
-                names.setdefault(fold(written), key)
-        return names
-
-    def _titles(self) -> list[str]:
-        return [metric.title for metric in self._metrics.values()]
+    def _chosen(self, row: Row, column: str, choices: Choices) -> tuple[str, ...]:
+        """The names in a list cell; those that are not known are faults."""
+        chosen, errors = row.parse(column, choices.read, self._faults) or ((), ())
+        self._faults.extend(row.fault(column, str(error), error.hint) for error in errors)
+        return chosen
 
     def _default_metrics(self) -> tuple[str, ...]:
-        return tuple(name for name in DEFAULT_METRICS if name in self._metrics)
-
-
-def _same(names: Iterable[str]) -> dict[str, str]:
-    return {fold(name): name for name in names}
-
-
-def _aggregators() -> tuple[str, ...]:
-    from vlmhb.metrics.scoring import AGGREGATORS
-
-    return tuple(AGGREGATORS)
-
-
-def _normalisers() -> tuple[str, ...]:
-    from vlmhb.metrics.normalise import NORMALISERS
-
-    return tuple(NORMALISERS)
+        return tuple(name for name in DEFAULT_METRICS if name in self._metrics.names.values())
 
 
 def _in_order(faults: Iterable[Fault]) -> list[Fault]:

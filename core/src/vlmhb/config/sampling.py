@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from vlmhb.config.columns import SAMPLING, SAMPLING_DEFAULTS
 from vlmhb.config.sheet import Row, Setting
 from vlmhb.contract.calls import sampling_from
 from vlmhb.contract.request import SamplingParams
-from vlmhb.errors import ConfigError, Fault
+from vlmhb.errors import ConfigError, Fault, ModelLoadError
+from vlmhb.prompting.folder import sampling_defaults_of
 
-_GENERATION_CONFIG = "generation_config.json"
 _FROM_MODEL = {
     "max_new_tokens": "max_tokens",
     "temperature": "temperature",
@@ -65,34 +64,30 @@ def checked_overrides(values: Mapping[str, Any], faults: list[Fault]) -> dict[st
 
 def _of_model(row: Row, model_path: str, faults: list[Fault], notes: list[str]) -> dict[str, Setting]:
     """What the model folder's own generation_config.json says, in our meaning."""
-    file = Path(model_path) / _GENERATION_CONFIG
     if not Path(model_path).is_dir():
-        message = f"the model's own sampling values need its folder, and {model_path} is a hub id."
+        message = f"the model's own sampling values need its folder, and {model_path} is none."
         hint = "Download the model and write its folder into model_path of vlm_base.csv."
         faults.append(row.fault(SAMPLING_DEFAULTS, message, hint))
         return {}
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        notes.append(f"{row.file}, row {row.number}: {model_path} has no {_GENERATION_CONFIG}; our defaults are used.")
-        return {}
-    except (OSError, ValueError) as error:
-        faults.append(row.fault(SAMPLING_DEFAULTS, f"{file} cannot be read: {error}."))
+        config = sampling_defaults_of(model_path)
+    except ModelLoadError as error:
+        faults.append(row.fault(SAMPLING_DEFAULTS, str(error)))
         return {}
     values = generation_config_values(config)
-    said = ", ".join(f"{name}={value:g}" for name, value in values.items()) or "nothing"
-    notes.append(f"{row.file}, row {row.number}: sampling values from {file}: {said}.")
+    unused = [name for name in config if name != "do_sample" and _FROM_MODEL.get(name) not in values]
+    said = ", ".join(f"{name}={value:g}" for name, value in values.items()) or "none"
+    left = f" Not used: {', '.join(unused)}." if unused else ""
+    notes.append(f"{row.file}, row {row.number}: sampling values from the model's own folder: {said}.{left}")
     return {name: Setting(value, row, SAMPLING_DEFAULTS) for name, value in values.items()}
 
 
-def generation_config_values(config: Any) -> dict[str, Any]:
+def generation_config_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """Sampling parameters that a generation_config.json states.
 
     As in transformers, temperature, top_p and top_k count only with ``do_sample: true``; without it decoding is greedy.
     Values that are no numbers are left out.
     """
-    if not isinstance(config, dict):
-        return {}
     values = {
         ours: config[theirs]
         for theirs, ours in _FROM_MODEL.items()

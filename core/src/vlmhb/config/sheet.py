@@ -90,19 +90,20 @@ class Setting(NamedTuple):
 
 def read_sheet(path: Path, columns: Columns, faults: list[Fault], notes: list[str]) -> list[Row]:
     """Read a config file; its faults and notes are added to the lists."""
+    rows: list[Row] = []
+    before = len(faults)
     try:
         table = Table(path, comments=True)
+        _check_header(table, columns, faults, notes)
+        names = {name: at for name, at in table.columns.items() if name in columns.known}
+        for record in table.records(faults):
+            if any(cell.strip() for cell in record.cells):
+                cells = {name: record.cells[at].strip() for name, at in names.items()}
+                rows.append(Row(str(path), record.row, record.line, cells))
     except TableError as error:
         faults.append(error.fault)
-        return []
-    _check_header(table, columns, faults, notes)
-    names = {name: at for name, at in table.columns.items() if name in columns.known}
-    rows: list[Row] = []
-    for record in table.records(faults):
-        if any(cell.strip() for cell in record.cells):
-            cells = {name: record.cells[at].strip() for name, at in names.items()}
-            rows.append(Row(str(path), record.row, record.line, cells))
-    if not rows and not faults:
+        return rows
+    if not rows and len(faults) == before:
         faults.append(table.fault("there is no row below the header.", line=table.header_line))
     return rows
 

@@ -142,8 +142,11 @@ def _table(path: Path, faults: list[Fault], notes: list[str]) -> Iterator[_Entry
         return
     if others:
         notes.append(f"{path}: columns not used: {', '.join(others)}.")
-    for record in table.records(faults):
-        yield _Entry(record.row, record.line, {name: record.cells[at] for name, at in columns.items()})
+    try:
+        for record in table.records(faults):
+            yield _Entry(record.row, record.line, {name: record.cells[at] for name, at in columns.items()})
+    except TableError as error:
+        faults.append(error.fault)
 
 
 def _json_lines(path: Path, faults: list[Fault]) -> Iterator[_Entry]:

@@ -58,27 +58,22 @@ def read_prompts(path: Path) -> PromptCollection:
     Raises:
         ConfigError: every fault of the file.
     """
-    try:
-        table = Table(path)
-    except TableError as error:
-        raise ConfigError([error.fault]) from error
-    missing = [name for name in (_PROMPT, _KEY) if name not in table.columns]
-    if missing:
-        raise ConfigError(
-            [
-                table.fault("a prompt collection needs this column.", line=table.header_line, column=name)
-                for name in missing
-            ]
-        )
     faults: list[Fault] = []
     best: dict[str, tuple[float, str]] = {}
-    for record in table.records(faults):
-        prompt, key = record.cells[table.columns[_PROMPT]], record.cells[table.columns[_KEY]].strip()
-        cer = _cer(table, record, faults)
-        if not prompt.strip():
-            faults.append(table.fault("the prompt is empty.", row=record.row, line=record.line, column=_PROMPT))
-        elif key not in best or cer < best[key][0]:
-            best[key] = (cer, prompt)
+    try:
+        table = Table(path)
+        missing = [name for name in (_PROMPT, _KEY) if name not in table.columns]
+        message = "a prompt collection needs this column."
+        faults.extend(table.fault(message, line=table.header_line, column=name) for name in missing)
+        for record in () if missing else table.records(faults):
+            prompt, key = record.cells[table.columns[_PROMPT]], record.cells[table.columns[_KEY]].strip()
+            cer = _cer(table, record, faults)
+            if not prompt.strip():
+                faults.append(table.fault("the prompt is empty.", row=record.row, line=record.line, column=_PROMPT))
+            elif key not in best or cer < best[key][0]:
+                best[key] = (cer, prompt)
+    except TableError as error:
+        faults.append(error.fault)
     if faults:
         raise ConfigError(faults)
     return PromptCollection(path, {key: prompt for key, (_, prompt) in best.items()})

@@ -91,10 +91,11 @@ class Table:
         """Stream the records.
 
         Args:
-            faults: takes the faults of malformed records, which are then left out; without it the first one raises.
+            faults: takes records that have another number of cells than the header, and reading goes on after them;
+                without it the first one raises.
 
         Raises:
-            TableError: a record has another number of cells than the header, or a quote is wrong.
+            TableError: what makes the rest of the file unreadable: a quote that is wrong, or text that is not UTF-8.
         """
         width = len(self.header)
         row = -1
@@ -105,11 +106,12 @@ class Table:
                     if row:
                         yield Record(row, line, cells)
                     continue
-                raise_or_keep(self._wrong_width(row, line, cells), faults)
+                if faults is None:
+                    raise TableError(self._wrong_width(row, line, cells))
+                faults.append(self._wrong_width(row, line, cells))
         except _QuoteError as error:
-            raise_or_keep(self.fault(error.fault.message, row=row + 1, line=error.fault.line), faults)
-        except TableError as error:
-            raise_or_keep(error.fault, faults)
+            fault = self.fault(error.fault.message, row=row + 1, line=error.fault.line)
+            raise TableError(fault) from error
 
     def fault(
         self, message: str, *, row: int | None = None, line: int | None = None, column: str | None = None
@@ -206,13 +208,6 @@ class _Lines:
                 self.record_line = self._number
             return line
         raise StopIteration
-
-
-def raise_or_keep(fault: Fault, faults: list[Fault] | None) -> None:
-    """Add a fault to the list, or raise it when there is none."""
-    if faults is None:
-        raise TableError(fault)
-    faults.append(fault)
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ";") -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.lists import parse_list
 from vlmhb.data.tables import Table, TableError
-from vlmhb.errors import DatasetError
+from vlmhb.errors import DatasetError, Fault
 
 ANNOTATION = "annotation.csv"
 _NEEDED = ("data_index", "image_path", "question", "answer")
@@ -62,22 +62,30 @@ class _Folder(Dataset):
         at = self._at
         index, image, question, answer = (at[column] for column in _NEEDED)
         extras = [(column, at[column]) for column in _OPTIONAL if column in at]
+        malformed: list[Fault] = []
         try:
-            for row, line, cells in self._table.records():
-                if not any(cells):
-                    raise DatasetError(
-                        f"{self._table.path}, row {row} (line {line}): every cell is empty; delete the line."
-                    )
+            for row, _, cells in self._table.records(malformed):
+                yield from _drain(malformed)
                 yield Sample(
                     row=row,
                     data_index=cells[index],
                     images=_images(cells[image]),
                     question=cells[question],
                     reference=cells[answer],
+                    problem=None if any(cells) else "every cell of this row is empty",
                     **{column: cells[place] for column, place in extras},
                 )
+            yield from _drain(malformed)
         except TableError as error:
             raise DatasetError(str(error)) from error
+
+
+def _drain(malformed: list[Fault]) -> Iterator[Sample]:
+    """Rows that cannot be asked, for the records that were malformed."""
+    for fault in malformed:
+        assert fault.row is not None
+        yield Sample(row=fault.row, data_index="", images=(), question="", reference="", problem=str(fault))
+    malformed.clear()
 
 
 def _images(cell: str) -> tuple[str, ...]:
