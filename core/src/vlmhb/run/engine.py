@@ -1,26 +1,30 @@
-"""Where a run's model lives: in this process, or in a worker."""
+"""Where a run's model lives: in a worker process, started from the environment that holds its engine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vlmhb.contract.model import ModelInterface, ModelSpec
-from vlmhb.discovery.hooked import HookedModel
-from vlmhb.discovery.registry import Registry
-from vlmhb.errors import ModelLoadError, VlmhbError
 from vlmhb.run.folder import RunFolder
+from vlmhb.worker.launch import Launch, WorkerOptions
+from vlmhb.worker.model import WorkerModel
 
 
-def open_engine(registry: Registry, backend: str, spec: ModelSpec, home: RunFolder) -> ModelInterface:
+def open_engine(backend: str, spec: ModelSpec, home: RunFolder, on_event: Callable[[str], None]) -> ModelInterface:
     """Load a model for a run.
 
+    Args:
+        backend: the engine.
+        spec: the model.
+        home: the run's folder; what the engine prints goes into a file of its ``logs``.
+        on_event: told in a sentence when the worker died and was started again.
+
     Raises:
-        PluginError: the backend's plugin is broken.
-        ModelLoadError: the engine refused the model, or its plugin failed while loading it.
+        PluginError, BackendNotFoundError: the backend cannot be used.
+        ModelLoadError: the engine refused the model.
+        WorkerError: the worker could not be started.
     """
-    model = HookedModel(registry, backend)
-    try:
-        model.load_spec(spec)
-    except VlmhbError:
-        raise
-    except Exception as error:  # an engine may raise anything; the run's other models go on
-        raise ModelLoadError(f"{type(error).__name__}: {error}") from error
+    log = home.logs / f"{backend}.log"
+    model = WorkerModel(backend, Launch.here(), WorkerOptions(log_path=str(log), on_event=on_event))
+    model.load_spec(spec)
     return model

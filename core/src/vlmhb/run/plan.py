@@ -122,7 +122,7 @@ def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: Imag
         question, note = question_of(sample, job.prompts)
         found = [resolve_image(job.dataset.root, written) for written in sample.images]
         key = question_key(asker, [digests.of(path) for path in found], question)
-        paths = [str(path) for path in found]
+        paths = [str(path.absolute()) for path in found]
     except RequestError as problem:
         error = str(problem)
     return PlannedRow(

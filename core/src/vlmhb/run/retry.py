@@ -15,7 +15,7 @@ import msgspec
 from vlmhb.contract.model import GenerationControl
 from vlmhb.contract.request import GenerationRequest
 from vlmhb.contract.result import GenerationResult
-from vlmhb.errors import RequestError, RunError
+from vlmhb.errors import RequestError, RunError, WorkerError
 
 Ask = Callable[[Iterable[GenerationRequest]], Iterator[GenerationResult]]
 
@@ -71,7 +71,7 @@ class Retrier:
                     continue
                 answered += 1
                 yield self._with_notes(result)
-        except (RunError, KeyboardInterrupt):
+        except (RunError, WorkerError, KeyboardInterrupt):
             raise
         except Exception as error:  # noqa: BLE001 - an engine may raise anything; its requests are asked again
             yield from self._engine_failed(tap, f"{type(error).__name__}: {error}")

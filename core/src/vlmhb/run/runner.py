@@ -16,7 +16,7 @@ from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.request import GenerationRequest, ImageInput
 from vlmhb.contract.result import GenerationResult
 from vlmhb.discovery.registry import Registry
-from vlmhb.errors import ModelLoadError, PluginError
+from vlmhb.errors import VlmhbError, WorkerError
 from vlmhb.run.engine import open_engine
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
@@ -116,7 +116,7 @@ def run(
         generated = 0
         with _stop_on_interrupt(control, listener):
             for group in _groups(jobs):
-                for result in _answer(group, registry, store, home, manifest, listener, control):
+                for result in _answer(group, store, home, manifest, listener, control):
                     generated += 1
                     listener.answered(result)
         summary = export(store, registry, home)
@@ -151,7 +151,6 @@ def _groups(jobs: dict[int, Job]) -> list[_Group]:
 
 def _answer(
     group: _Group,
-    registry: Registry,
     store: RunStore,
     home: RunFolder,
     manifest: Manifest,
@@ -165,8 +164,8 @@ def _answer(
     name = next(iter(group.jobs.values())).model_name
     listener.loading(group.backend, name, pending)
     try:
-        model = open_engine(registry, group.backend, group.spec, home)
-    except (ModelLoadError, PluginError) as error:
+        model = open_engine(group.backend, group.spec, home, listener.note)
+    except VlmhbError as error:
         store.fail_jobs(group.jobs, f"{name} could not be loaded on {group.backend}: {error}")
         listener.note(f"{name} could not be loaded on {group.backend}: {error}")
         return
@@ -177,7 +176,7 @@ def _answer(
         listener.begin(pending)
         try:
             yield from _ask(model, group, store, control)
-        except EngineGivenUpError as error:
+        except (EngineGivenUpError, WorkerError) as error:
             store.fail_jobs(group.jobs, str(error))
             listener.note(str(error))
 

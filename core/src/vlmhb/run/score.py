@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlmhb.contract.dataset import Dataset
+from vlmhb.contract.dataset import Dataset, Sample
 from vlmhb.contract.result import GenerationResult
+from vlmhb.data.images import resolve_image
 from vlmhb.discovery.registry import Registry
-from vlmhb.errors import ConfigError, Fault, RequestError, RunError
+from vlmhb.errors import ConfigError, Fault, ImageError, RequestError, RunError
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
 from vlmhb.run.store import PlannedRow, RunStore
@@ -49,8 +50,8 @@ def score_answers(
 ) -> Summary:
     """Score answers made elsewhere against a dataset, into a run folder of their own.
 
-    A row of the dataset without an answer counts as missing; one whose image cannot be read is scored all the same,
-    since it was answered.
+    A row of the dataset without an answer counts as missing. Images are not needed, but an empty answer about an image
+    that is not there is an error: it cannot have been asked.
 
     Args:
         dataset: a folder, a file, or the name of a dataset that a plugin ships.
@@ -80,7 +81,7 @@ def score_answers(
         "normalize": list(normalizer_names(normalize) or DEFAULT_NORMALIZE),
     }
     with RunFolder(folder) as home, RunStore(home.database) as store:
-        store.replace_plan({1: job}, _rows(opened, answers))
+        store.replace_plan({1: job}, _rows(opened, answers, given))
         store.forget_answers()
         store.save_all(_results(given, answers))
         return export(store, registry, home)
@@ -96,8 +97,10 @@ def _open_dataset(written: str, registry: Registry) -> Dataset:
         raise ConfigError([Fault(message=str(error), hint=error.hint)]) from error
 
 
-def _rows(dataset: Dataset, answers: Path) -> Iterator[PlannedRow]:
+def _rows(dataset: Dataset, answers: Path, given: GivenAnswers) -> Iterator[PlannedRow]:
     for sample in dataset:
+        answer = given.by_row.get(sample.row)
+        asked = answer is not None and (answer.text or answer.error)
         yield PlannedRow(
             job=1,
             row=sample.row,
@@ -111,8 +114,18 @@ def _rows(dataset: Dataset, answers: Path) -> Iterator[PlannedRow]:
             question_type=sample.question_type,
             split=sample.split,
             answer_bbox=sample.answer_bbox,
-            error=sample.problem,
+            error=sample.problem or (None if asked else _absent_image(dataset, sample)),
         )
+
+
+def _absent_image(dataset: Dataset, sample: Sample) -> str | None:
+    """Why one of a row's images cannot be found, or None."""
+    try:
+        for written in sample.images:
+            resolve_image(dataset.root, written)
+    except ImageError as error:
+        return str(error)
+    return None
 
 
 def _results(given: GivenAnswers, answers: Path) -> Iterable[tuple[bytes, GenerationResult]]:
