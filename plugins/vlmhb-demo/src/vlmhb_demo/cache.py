@@ -35,7 +35,7 @@ def made_once(folder: Path, make: Callable[[Path], object], files: Iterable[str]
             fresh.mkdir()
             make(fresh)
             if not _is_whole(folder, wanted):
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(FileNotFoundError):  # nothing was there, or another process was faster
                     folder.rename(Path(scratch) / "broken")
             _put(fresh, folder, wanted)
     except OSError as error:

@@ -83,7 +83,8 @@ def _draw(seed: int, name: str, size: tuple[int, ...], std: float) -> Tensor:
     raw = stream.random_raw(math.prod(size)).view(np.uint16).reshape(-1, 4)
     centred = raw.sum(axis=1, dtype=np.int64) - 2 * 0xFFFF
     spread = math.sqrt((2**32 - 1) / 3)  # of the sum of four numbers uniform on 0..65535
-    return (centred * (std / spread)).astype(np.float32).reshape(size)
+    drawn: Tensor = (centred * (std / spread)).astype(np.float32).reshape(size)
+    return drawn
 
 
 def _vision(bank: _Bank) -> None:
