@@ -1,0 +1,50 @@
+"""vLLM as an engine of vlmhb.
+
+Importing this module is cheap; vLLM itself is imported when a model is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vlmhb import hookimpl
+
+if TYPE_CHECKING:
+    from vlmhb import BackendInfo, ModelInterface, ModelSpec
+
+    from vlmhb_vllm.model import VLLMModel
+
+__version__ = "0.1.0"
+__all__ = ["VLLMModel", "vlmhb_contract"]
+
+vlmhb_contract = 1
+
+
+@hookimpl
+def vlmhb_backend_info(backend: str) -> BackendInfo | None:
+    """Describe vLLM as it is installed here."""
+    if backend != "vllm":
+        return None
+    from vlmhb_vllm.info import backend_info
+
+    return backend_info()
+
+
+@hookimpl
+def vlmhb_load(backend: str, spec: ModelSpec) -> ModelInterface | None:
+    """Load a model on vLLM."""
+    if backend != "vllm":
+        return None
+    from vlmhb_vllm.model import VLLMModel
+
+    model = VLLMModel()
+    model.load_spec(spec)
+    return model
+
+
+def __getattr__(name: str) -> object:
+    if name == "VLLMModel":
+        from vlmhb_vllm.model import VLLMModel
+
+        return VLLMModel
+    raise AttributeError(f"module 'vlmhb_vllm' has no attribute {name!r}")

@@ -1,0 +1,171 @@
+"""A model on vLLM's offline engine."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
+from vlmhb.errors import ModelLoadError
+
+from vlmhb_vllm import info, settings
+from vlmhb_vllm.refusals import reason, refused
+from vlmhb_vllm.sampling import sampling_params
+from vlmhb_vllm.serving import Ready, Serving
+
+if TYPE_CHECKING:
+    from vllm import LLM
+    from vlmhb.prompting import PreparedPrompt, PromptBuilder
+
+
+class VLLMModel(ModelInterface):
+    """vLLM: continuous batching over the engine's own add-and-step loop, so that answers come as they finish.
+
+    Prompts are rendered, tokenized and their images decoded and resized by the core; vLLM gets token ids with one
+    placeholder an image, and the pixels. Greedy tokens are those of transformers in float32.
+    """
+
+    def __init__(self) -> None:
+        self._llm: LLM | None = None
+        self._builder: PromptBuilder | None = None
+        self._context = 0
+
+    def backend_info(self) -> BackendInfo:
+        """The backend ``vllm``."""
+        return info.backend_info()
+
+    def load_spec(self, spec: ModelSpec) -> None:
+        """Load the model, in place of one loaded before; see the base class."""
+        self.close()
+        cpu = on_cpu(spec, self.backend_info())
+        settings.set_environment(cpu=cpu, options=spec.options)
+        from vlmhb.prompting import PromptBuilder, context_length, open_model_folder
+
+        if spec.max_images is None:
+            spec = msgspec.structs.replace(spec, max_images=info.DEFAULT_MAX_IMAGES)
+        folder = open_model_folder(spec)
+        context = context_length(folder, spec)
+        builder = PromptBuilder(spec, folder)
+        arguments = settings.engine_arguments(spec, builder, cpu=cpu)
+        self._llm = _start(arguments)
+        self._builder = builder
+        engine_context = self._llm.llm_engine.model_config.max_model_len
+        self._context = engine_context if context is None else min(context, engine_context)
+
+    def generate_requests(
+        self, requests: Iterable[GenerationRequest], control: GenerationControl | None = None
+    ) -> Iterator[GenerationResult]:
+        """Answer requests; see the base class.
+
+        Up to ``max_num_seqs`` are computed together, and as many again (64 at most) wait for a place, prepared.
+        """
+        if self._llm is None or self._builder is None:
+            raise RuntimeError("no model is loaded")
+        return Serving(self._llm.llm_engine, self._builder, self._admit, control or GenerationControl()).answer(
+            requests
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What was decided while loading."""
+        if self._llm is None:
+            return {}
+        config = self._llm.llm_engine.vllm_config
+        model = config.model_config
+        return {
+            "architecture": model.architecture,
+            "model_impl": str(model.model_impl),
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "device": config.device_config.device_type,
+            "context_length": self._context,
+            "max_num_seqs": config.scheduler_config.max_num_seqs,
+            "block_size": config.cache_config.block_size,
+            "kv_cache_blocks": config.cache_config.num_gpu_blocks,
+            "prefix_caching": config.cache_config.enable_prefix_caching,
+            "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
+            "enforce_eager": model.enforce_eager,
+            "engine_process": not settings.in_one_process(),
+        }
+
+    def close(self) -> None:
+        """Shut the engine down and give its memory back; nothing of it keeps running."""
+        llm, self._llm, self._builder = self._llm, None, None
+        if llm is not None:
+            llm.llm_engine.engine_core.shutdown()
+            del llm
+            gc.collect()
+
+    def _admit(self, prepared: PreparedPrompt, streaming: bool) -> Ready:
+        """Render a prompt for the engine, and check it against the context now that placeholders are expanded.
+
+        Raises:
+            RequestError: the engine refuses it, or it is too long.
+        """
+        from vllm.renderers.inputs.preprocess import parse_model_prompt
+        from vlmhb.prompting import fit_to_context
+
+        assert self._llm is not None
+        assert self._builder is not None
+        engine = self._llm.llm_engine
+        prompt: dict[str, Any] = {"prompt_token_ids": list(prepared.token_ids)}
+        if prepared.images:
+            prompt["multi_modal_data"] = {"image": list(prepared.images)}
+        renderer = engine.renderer
+        unlimited = replace(renderer.default_cmpl_tok_params, max_total_tokens=None)
+        try:
+            (rendered,) = renderer.render_cmpl([parse_model_prompt(engine.model_config, prompt)], unlimited)
+        except (ValueError, AssertionError, TypeError, AttributeError, RuntimeError) as error:
+            raise refused(error) from error
+        room, clipped = fit_to_context(len(rendered["prompt_token_ids"]), prepared.request, self._context)
+        params, changed = sampling_params(
+            prepared.request, max_tokens=room, stop_token_ids=list(self._builder.stop_ids), streaming=streaming
+        )
+        return Ready(rendered, params, (*self._builder.notes, *prepared.notes, *clipped, *changed))
+
+
+def on_cpu(spec: ModelSpec, backend: BackendInfo) -> bool:
+    """Whether the model will run on a CPU.
+
+    Raises:
+        ModelLoadError: vLLM as it is installed cannot use the device that was asked for.
+    """
+    if backend.problem:
+        raise ModelLoadError(backend.problem)
+    kinds = {device.partition(":")[0] for device in backend.devices}
+    wanted = spec.device.partition(":")[0]
+    if wanted not in {"auto", *kinds}:
+        raise ModelLoadError(
+            f"device {spec.device!r} was asked for, and the installed {backend.engine} {backend.engine_version} "
+            f"runs on: {', '.join(backend.devices)}."
+        )
+    return "cpu" in kinds
+
+
+def _start(arguments: dict[str, Any]) -> LLM:
+    import torch
+    from vllm import LLM
+
+    set_num_threads = torch.set_num_threads
+    try:
+        return LLM(**arguments)
+    except Exception as error:  # the model's own code runs in there and may raise anything
+        text = reason(error)
+        # The traceback's frames hold the half-made engine and its weights.
+        error.__traceback__ = None
+        _forget_failed_engine()
+        raise ModelLoadError(f"vLLM cannot load {arguments['model']}: {text}") from error
+    finally:
+        # On a CPU vLLM replaces it for good by a function that only warns, at every picture.
+        torch.set_num_threads = set_num_threads
+
+
+def _forget_failed_engine() -> None:
+    """Let the next load in this process start clean: vLLM leaves its process group up when a model fails to load."""
+    gc.collect()
+    with contextlib.suppress(Exception):
+        from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+
+        cleanup_dist_env_and_memory()
