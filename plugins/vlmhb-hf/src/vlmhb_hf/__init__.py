@@ -1,0 +1,40 @@
+"""Hugging Face transformers as a vlmhb backend. Importing this module imports neither torch nor transformers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vlmhb import BackendInfo, ModelSpec, hookimpl
+
+if TYPE_CHECKING:
+    from vlmhb_hf.model import HuggingFaceModel
+
+__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_load"]
+
+vlmhb_contract = 1
+
+
+@hookimpl
+def vlmhb_backend_info(backend: str) -> BackendInfo | None:
+    """What this backend can do and what it accepts."""
+    from vlmhb_hf.info import describe
+
+    return describe(backend)
+
+
+@hookimpl
+def vlmhb_load(backend: str, spec: ModelSpec) -> HuggingFaceModel | None:
+    """Load a model folder with transformers."""
+    from vlmhb_hf.model import HuggingFaceModel
+
+    model = HuggingFaceModel(backend)
+    model.load_spec(spec)
+    return model
+
+
+def __getattr__(name: str) -> Any:
+    if name == "HuggingFaceModel":
+        from vlmhb_hf.model import HuggingFaceModel
+
+        return HuggingFaceModel
+    raise AttributeError(f"module 'vlmhb_hf' has no attribute {name!r}")

@@ -1,0 +1,58 @@
+"""What the backend says about itself, from package metadata alone."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+from vlmhb import BackendInfo, Capabilities, EngineOption
+
+DEFAULT_BATCH_SIZE = 16
+
+OPTIONS = (
+    EngineOption(
+        name="batch_size",
+        type="int",
+        default=DEFAULT_BATCH_SIZE,
+        help="most requests that are answered together; halved when memory runs out",
+    ),
+    EngineOption(
+        name="attn_implementation",
+        type="str",
+        default=None,
+        help="attention code: sdpa, eager, flash_attention_2, ...; left out: sdpa where the model has it, else eager",
+    ),
+    EngineOption(name="threads", type="int", default=None, help="CPU threads of torch; left out: torch's own choice"),
+)
+
+_NEEDED = ("torch", "torchvision", "accelerate", "qwen_vl_utils")
+
+
+def describe(backend: str = "hf") -> BackendInfo:
+    """The backend in one record; imports no engine."""
+    try:
+        version = importlib.metadata.version("transformers")
+    except importlib.metadata.PackageNotFoundError:
+        version = None
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if version is None:
+        missing.insert(0, "transformers")
+    return BackendInfo(
+        name=backend,
+        engine="transformers",
+        engine_version=version,
+        devices=_devices(),
+        capabilities=Capabilities(
+            text_only=True, images=True, structured_output=False, logprobs=True, streaming=True, batching=True
+        ),
+        options=OPTIONS,
+        problem=f"not installed: {', '.join(missing)}; pip install vlmhb-hf" if missing else None,
+    )
+
+
+def _devices() -> tuple[str, ...]:
+    """CUDA devices by what the driver shows, since asking torch would import it."""
+    folder = Path("/proc/driver/nvidia/gpus")
+    count = len(list(folder.iterdir())) if folder.is_dir() else 0
+    return (*(f"cuda:{index}" for index in range(count)), "cpu")

@@ -1,0 +1,223 @@
+"""A model on Hugging Face transformers."""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+import torch
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
+from vlmhb.errors import ModelLoadError, VlmhbError
+from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, prompt_ids, sampling_defaults_of
+
+from vlmhb_hf.batches import Batch, Preparation, Prepared, form_batches
+from vlmhb_hf.faults import out_of_memory, request_error
+from vlmhb_hf.info import DEFAULT_BATCH_SIZE, describe
+from vlmhb_hf.loading import load_torch_model
+from vlmhb_hf.rows import Row, RowProgress
+from vlmhb_hf.sampling import RowSampling
+
+_AHEAD = 2
+"""Batches in preparation or ready while one is being answered."""
+
+
+class HuggingFaceModel(ModelInterface):
+    """A model folder loaded with transformers, answered in batches.
+
+    Requests are read in windows of four batches, sorted so that like lengths go together, padded on the left, and
+    prepared (decoding, resizing, the model's processor) in a thread while the batch before is generated. A row's
+    time to first token is that of its batch: all its rows are read together.
+    """
+
+    def __init__(self, backend: str = "hf") -> None:
+        """Args: the name under which the backend is registered."""
+        self._backend = backend
+        self._facts: dict[str, Any] = {}
+        self._news: list[str] = []
+        self._batch_size = DEFAULT_BATCH_SIZE
+        self._context: int | None = None
+        self._model: Any = None
+        self._builder: PromptBuilder | None = None
+
+    def backend_info(self) -> BackendInfo:
+        """See :meth:`vlmhb.ModelInterface.backend_info`."""
+        return describe(self._backend)
+
+    def load_spec(self, spec: ModelSpec) -> None:
+        """Load the model; one that is loaded already is closed first.
+
+        Raises:
+            ModelLoadError: the folder or the model cannot be used, or an option has an impossible value.
+        """
+        self.close()
+        self._batch_size = _positive(spec, "batch_size") or DEFAULT_BATCH_SIZE
+        if (threads := _positive(spec, "threads")) is not None:
+            torch.set_num_threads(threads)
+        folder = open_model_folder(spec)
+        self._context = context_length(folder, spec)
+        builder = PromptBuilder(spec, folder)
+        loaded = load_torch_model(folder, spec, takes_images=builder.takes_images)
+        self._model, self._builder = loaded.model, builder
+        ignored = sampling_defaults_of(folder.path)
+        self._news = list(builder.notes)
+        if ignored:
+            said = ", ".join(f"{name}={value}" for name, value in ignored.items())
+            self._news.append(
+                f"the model folder's generation_config.json would set {said}; the request decides instead."
+            )
+        self._facts = {
+            **loaded.facts,
+            "engine_version": importlib.metadata.version("transformers"),
+            "torch_version": torch.__version__,
+            "threads": torch.get_num_threads(),
+            "batch_size": self._batch_size,
+            "context_length": self._context,
+            "stop_token_ids": list(builder.stop_ids),
+            "ignored_generation_config": ignored,
+            "notes": list(builder.notes),
+            "time_to_first_token": "of the whole batch a request was answered in",
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What was decided while loading; empty before."""
+        return dict(self._facts)
+
+    def generate_requests(
+        self, requests: Iterable[GenerationRequest], control: GenerationControl | None = None
+    ) -> Iterator[GenerationResult]:
+        """Answer requests in batches; see :meth:`vlmhb.ModelInterface.generate_requests`.
+
+        Raises:
+            VlmhbError: no model is loaded.
+        """
+        if self._builder is None:
+            raise VlmhbError("no model is loaded; call load first.")
+        control = control or GenerationControl()
+        waiting: deque[Future[Prepared]] = deque()
+        with Preparation(self._builder, self._context) as preparation:
+            groups = form_batches(requests, lambda: self._batch_size, self._builder.estimate_tokens, control)
+            for taken in groups:
+                waiting.append(preparation.begin(taken))
+                if len(waiting) > _AHEAD:
+                    yield from self._answer(waiting.popleft().result(), preparation, control)
+            while waiting and not control.stop.is_set():
+                yield from self._answer(waiting.popleft().result(), preparation, control)
+
+    def close(self) -> None:
+        """Give the model's memory back, on the GPU too."""
+        if self._model is None:
+            return
+        self._model = self._builder = None
+        self._facts, self._news = {}, []
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _answer(
+        self, prepared: Prepared, preparation: Preparation, control: GenerationControl
+    ) -> Iterator[GenerationResult]:
+        yield from prepared.failed
+        for batch in prepared.batches:
+            if len(batch.rows) > self._batch_size:  # it was made before memory ran out
+                parts = preparation.again(batch.rows, self._batch_size)
+            else:
+                parts, results = self._try(batch, preparation, control)
+                for result in results:
+                    yield self._with_news(result)
+            yield from self._answer(parts, preparation, control)
+
+    def _try(
+        self, batch: Batch, preparation: Preparation, control: GenerationControl
+    ) -> tuple[Prepared, list[GenerationResult]]:
+        """Answer a batch, or say what to do instead: smaller batches, or a failure."""
+        try:
+            return Prepared([], []), self._generate(batch, control)
+        except Exception as error:  # noqa: BLE001 - a model's code may raise anything; rows without fault must go on
+            memory, problem = out_of_memory(error), request_error(error)
+        # Out of the except block, so that the traceback no longer holds the batch's tensors.
+        rows = batch.rows
+        if memory:
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        if len(rows) == 1:
+            return Prepared([], []), [GenerationResult.failed(rows[0].request.id, problem, tuple(rows[0].notes))]
+        size = len(rows) // 2 if memory else 1
+        if memory:
+            self._batch_size = size
+            note = f"memory ran out with {len(rows)} requests together; answered in groups of {size}."
+        else:
+            note = f"the engine failed on {len(rows)} requests together; answered one by one. ({problem})"
+        for row in rows:
+            row.notes.append(note)
+        return preparation.again(rows, size), []
+
+    def _generate(self, batch: Batch, control: GenerationControl) -> list[GenerationResult]:
+        assert self._builder is not None
+        rows = batch.rows
+        inputs = self._inputs(batch.encoded)
+        progress = RowProgress(rows, self._builder.stop_ids, self._builder.decode, control)
+        sampling = self._row_sampling(rows, inputs)
+        self._model.generate(
+            **inputs,
+            generation_config=GenerationConfig(
+                max_new_tokens=max(row.limit for row in rows),
+                do_sample=False,
+                pad_token_id=self._builder.tokenizer.pad_token_id,
+            ),
+            logits_processor=LogitsProcessorList([sampling] if sampling else []),
+            stopping_criteria=StoppingCriteriaList([progress]),
+        )
+        return [self._result(row, index, batch, sampling, control) for index, row in enumerate(rows)]
+
+    def _inputs(self, encoded: Any) -> dict[str, Any]:
+        """The processor's tensors on the model's device, floating-point ones in its dtype."""
+        device, dtype = self._model.device, self._model.dtype
+        return {
+            name: value.to(device, dtype if value.is_floating_point() else None)
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in encoded.items()
+        }
+
+    def _row_sampling(self, rows: list[Row], inputs: dict[str, Any]) -> RowSampling | None:
+        params = [row.request.sampling for row in rows]
+        logprobs = [row.request.logprobs for row in rows]
+        if not RowSampling.needed(params, logprobs):
+            return None
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]
+        return RowSampling(params, logprobs, inputs["input_ids"], inputs["attention_mask"], vocabulary)
+
+    def _result(
+        self, row: Row, index: int, batch: Batch, sampling: RowSampling | None, control: GenerationControl
+    ) -> GenerationResult:
+        assert self._builder is not None
+        text = self._builder.answer_text(row.tokens, row.request.sampling.stop)
+        if control.on_text is not None and row.growing is not None and (rest := row.growing.rest(text)):
+            control.on_text(row.request.id, rest)
+        asked_ids, asked_logprobs = row.request.return_prompt_ids, row.request.logprobs > 0
+        return row.result(
+            text,
+            prompt_token_ids=tuple(prompt_ids(batch.encoded, index)) if asked_ids else None,
+            logprobs=sampling.logprobs_of(index, len(row.tokens)) if sampling and asked_logprobs else None,
+        )
+
+    def _with_news(self, result: GenerationResult) -> GenerationResult:
+        """Say once, with the first result, what concerns all of them."""
+        if not self._news:
+            return result
+        news, self._news = self._news, []
+        return msgspec.structs.replace(result, notes=(*result.notes, *news))
+
+
+def _positive(spec: ModelSpec, option: str) -> int | None:
+    value: int | None = spec.options.get(option)
+    if value is not None and value < 1:
+        raise ModelLoadError(f"{option} must be at least 1, not {value}.")
+    return value
