@@ -74,7 +74,7 @@ class Table:
         self.header: tuple[str, ...] = ()
         self.header_line = 1
         for line, cells in self._parse():
-            self.header = tuple(cell.strip().removeprefix("\ufeff").strip() for cell in cells)
+            self.header = tuple(cell.strip() for cell in cells)
             self.header_line = line
             break
         if not any(self.header):
