@@ -56,7 +56,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         log_path: file that everything the worker and its children print is appended to; None takes a file in the
             temporary folder, removed when the model is closed without trouble.
-        max_restarts: how often a dead worker is started again in a row without one request answered in between.
+        max_restarts: how often a dead worker is started again in a row without one request answered in between;
+            also how many requests in a row may be found to be what kills it.
         hang_timeout: a worker that has work and gives no result, text or step for so long counts as dead.
         load_timeout: most time for loading the model, downloads included.
         start_timeout: most time for starting Python and importing the plugin.

@@ -120,15 +120,18 @@ class WorkerModel(ModelInterface):
     ) -> Iterator[GenerationResult]:
         """Answer requests in the worker.
 
+        The iterable is read in the caller's thread, up to 64 requests ahead of the engine. Of the requests that
+        were read, those not started when ``control.stop`` is set come back with the finish reason ``skipped``.
+
         Raises:
-            WorkerError: the worker died ``max_restarts`` times in a row without an answer in between.
+            WorkerError: the worker was restarted ``max_restarts`` times in a row without an answer in between.
         """
         if self._spec is None:
             raise WorkerError("no model is loaded; call load first")
         control = control or GenerationControl()
         queue = Queue(requests)
         restarts = Restarts(self._options.max_restarts)
-        while not queue.finished:
+        while queue.has_more():
             round = queue.next_round()
             self._calls += 1
             flight = Flight(self._calls, round)
@@ -142,7 +145,9 @@ class WorkerModel(ModelInterface):
             except WorkerDiedError as death:
                 report = self._report(f"the worker of {self._backend} {death.reason}")
                 self._drop(0.0)
-                yield from queue.died(round, *flight.split(), death.reason, _kind(death))
+                for result in queue.died(round, *flight.split(), death.reason, _kind(death)):
+                    restarts.culprit_found()
+                    yield result
                 self._count_restart(restarts, report)
             else:
                 if not round.suspects:
@@ -189,11 +194,13 @@ class WorkerModel(ModelInterface):
                 self._count_restart(restarts, report)
 
     def _count_restart(self, restarts: Restarts, report: str) -> None:
-        number, limit = restarts.another(), self._options.max_restarts
         self._tell(report)
-        if number is None:
-            raise WorkerError(f"given up after {limit} restarts in a row without an answer: {report}")
-        self._tell(f"starting the worker of {self._backend} again ({number} of at most {limit} in a row)")
+        if not restarts.another():
+            raise WorkerError(
+                f"given up, since the worker was started again {restarts.limit} times in a row without an answer in "
+                f"between (max_restarts): {report}"
+            )
+        self._tell(f"starting the worker of {self._backend} again")
 
     def _demand(self, order: p.Open | p.Load, timeout: float) -> Any:
         """Send an order and wait for what answers it; a refusal is raised as the error it was."""

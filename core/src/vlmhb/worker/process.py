@@ -106,16 +106,13 @@ class WorkerProcess:
             )
 
     def send(self, message: msgspec.Struct) -> None:
-        """Send a message.
+        """Send a message. That the worker is gone is told by :meth:`receive`, after everything it had sent.
 
         Raises:
-            WorkerDiedError: the worker is gone.
             ValueError, TypeError, OverflowError: the message cannot be encoded.
         """
-        try:
+        with contextlib.suppress(OSError):
             self.channel.send(message)
-        except OSError:
-            raise self._death() from None
 
     def receive(self, timeout: float) -> Any:
         """The next message, or None when none came within ``timeout`` seconds.

@@ -78,10 +78,15 @@ class Queue:
         self._groups: deque[list[Item]] = deque()
         self._exhausted = False
 
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to ask."""
-        return self._exhausted and not self._again and not self._groups
+    def has_more(self) -> bool:
+        """Whether anything is left to ask; reads one request ahead to know it."""
+        if not (self._groups or self._again or self._exhausted):
+            request = next(self._source, None)
+            if request is None:
+                self._exhausted = True
+            else:
+                self._again.append(Item(request=request))
+        return bool(self._groups or self._again)
 
     def next_round(self) -> Round:
         """One group of suspects or, when there is none, everybody else, lazily."""
@@ -135,17 +140,27 @@ class Queue:
 
 
 class Restarts:
-    """Counts restarts in a row without an answered request in between."""
+    """Counts restarts in a row without an answered request in between.
+
+    Finding a culprit is an outcome too, so the deaths that it took do not count any more; but more culprits in a row
+    than ``limit``, with no answer in between, show that it is the engine and not the requests.
+    """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._count = 0
+        self.limit = limit
+        self._deaths = 0
+        self._culprits = 0
 
     def answered(self) -> None:
         """The engine answered a request: the worker is good."""
-        self._count = 0
+        self._deaths = self._culprits = 0
 
-    def another(self) -> int | None:
-        """The number of the next restart, from 1, or None when there were enough."""
-        self._count += 1
-        return self._count if self._count <= self._limit else None
+    def culprit_found(self) -> None:
+        """A request got a failure as its result."""
+        self._deaths = 0
+        self._culprits += 1
+
+    def another(self) -> bool:
+        """Whether one more restart is allowed; it counts from then on."""
+        self._deaths += 1
+        return self._deaths <= self.limit and self._culprits <= self.limit

@@ -8,6 +8,8 @@ import time
 
 import vlmhb
 from vlmhb.errors import RequestError
+from vlmhb.images import open_image
+
 from vlmhb_scripted.actions import perform
 from vlmhb_scripted.script import Script
 
@@ -49,6 +51,12 @@ class ScriptedModel(vlmhb.ModelInterface):
             batch = list(itertools.islice(source, self._batch))
             if not batch:
                 return
+            if any(self._script.rule(on="batch", **_facts(request)) for request in batch):
+                out_of_memory = RequestError("not enough memory for this batch", kind="out_of_memory")
+                for request in batch:
+                    self._log(request, len(batch))
+                    yield vlmhb.GenerationResult.failed(request.id, out_of_memory)
+                continue
             for request in batch:
                 started = time.perf_counter()
                 try:
@@ -59,14 +67,16 @@ class ScriptedModel(vlmhb.ModelInterface):
                     yield self._result(request, text, control, started)
 
     def _answer(self, request, batch_size):
-        question = "\n".join(p.text for p in request.messages[-1].content if isinstance(p, vlmhb.TextPart))
-        images = [image.label for image in request.images]
-        facts = {"id": request.id, "question": question, "images": images}
-        self._script.log(**facts, batch=batch_size, max_tokens=request.sampling.max_tokens)
-        rule = self._script.rule(**facts)
+        self._log(request, batch_size)
+        for image in request.images:
+            open_image(image)
+        rule = self._script.rule(**_facts(request))
         if "do" in rule:
             perform(rule["do"])
-        return rule.get("answer", question)
+        return rule.get("answer", _facts(request)["question"])
+
+    def _log(self, request, batch_size):
+        self._script.log(**_facts(request), batch=batch_size, max_tokens=request.sampling.max_tokens)
 
     def _result(self, request, text, control, started):
         if self._delay:
@@ -85,3 +95,8 @@ class ScriptedModel(vlmhb.ModelInterface):
             prompt_tokens=len(request.text.split(" ")),
             total_time=time.perf_counter() - started,
         )
+
+
+def _facts(request):
+    question = "\n".join(p.text for p in request.messages[-1].content if isinstance(p, vlmhb.TextPart))
+    return {"id": request.id, "question": question, "images": [image.label for image in request.images]}

@@ -9,10 +9,11 @@
         {"id": "17", "do": "segfault", "times": 1},
         {"on": "load", "do": "refuse"}]}
 
-A rule fits when each of ``model`` (path or its last part), ``question`` (all text of the user's last message), ``image``
-(label of any image), ``id`` and ``backend`` that it names is equal; the first rule that fits wins. Without one the answer
-repeats the question. ``times`` limits how often a ``do`` rule acts, over all processes of the run; a rule used up no
-longer fits. ``on: load`` rules act at loading. What each ``do`` means is in :mod:`vlmhb_scripted.actions`.
+A rule fits when each of ``model`` (path or its last part), ``question`` (all text of the last message), ``image``
+(label of any image), ``id`` and ``backend`` that it names is equal; the first rule that fits wins. Without one the
+answer repeats the question. ``times`` limits how often a rule acts, over all processes of the run; a rule used up no
+longer fits; ``skip`` is how often it first lets pass what it fits. ``on: load`` rules act at loading; a batch with a
+request that an ``on: batch`` rule fits is out of memory. What each ``do`` means is in :mod:`vlmhb_scripted.actions`.
 
 Every request is appended to ``log`` before it is worked on, as one JSON line: backend, model, id, question, images,
 max_tokens, pid; loading and closing are logged with ``event``.
@@ -59,9 +60,10 @@ class Script:
         )
 
     def _use(self, number: int, rule: dict) -> bool:
-        if "times" not in rule:
+        if "times" not in rule and "skip" not in rule:
             return True
         counter = Path(f"{self.path}.used-{number}")
         used = int(counter.read_text()) if counter.exists() else 0
         counter.write_text(str(used + 1))
-        return used < rule["times"]
+        skip = rule.get("skip", 0)
+        return skip <= used < skip + rule.get("times", 10**9)
