@@ -114,9 +114,9 @@ def test_a_missing_key_falls_back_and_is_said(tmp_path: Path) -> None:
 
 def test_nothing_to_ask_is_an_error_of_the_row(tmp_path: Path) -> None:
     prompts = read_prompts(write(tmp_path, "ask this;card Номер;0"))
-    with pytest.raises(RequestError, match="row 7 has no question$"):
+    with pytest.raises(RequestError, match=r"row 7 has no question$"):
         question_of(sample(question=" "), None)
-    with pytest.raises(RequestError, match="row 7 has no question, and prompts.csv has no prompt for 'bill Номер'"):
+    with pytest.raises(RequestError, match=r"row 7 has no question, and prompts\.csv has no prompt for 'bill Номер'"):
         question_of(sample("bill", question=""), prompts)
 
 

@@ -247,7 +247,7 @@ def test_odd_texts_read_back_exactly(tmp_path: Path, delimiter: str) -> None:
     assert [record.cells for record in Table(path).records()] == rows
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), width=st.integers(1, 4), delimiter=st.sampled_from(";,\t"))
 def test_any_text_reads_back_exactly(tmp_path: Path, data: st.DataObject, width: int, delimiter: str) -> None:
     cell = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("\"\r\n;,\t'#\ufeff\0 ")), max_size=12)
