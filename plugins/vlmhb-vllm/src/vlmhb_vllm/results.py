@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vlmhb import GenerationRequest, GenerationResult, TokenLogprob
 from vlmhb.errors import RequestError
@@ -27,6 +27,7 @@ def to_result(
         error = RequestError(f"vLLM ended the request with {answer.finish_reason!r}", "engine")
         return GenerationResult.failed(request.id, error, notes)
     prompt = tuple(output.prompt_token_ids or ())
+    clock = times(output.metrics)
     return GenerationResult(
         id=request.id,
         text=text,
@@ -37,26 +38,38 @@ def to_result(
         prompt_token_ids=prompt if request.return_prompt_ids else None,
         logprobs=candidates(answer.logprobs, request.logprobs) if request.logprobs else None,
         notes=notes,
-        **times(output.metrics),
+        queue_time=clock.queue,
+        time_to_first_token=clock.first_token,
+        time_per_output_token=clock.per_token,
+        total_time=clock.total,
     )
 
 
-def times(stats: Any) -> dict[str, float | None]:
+class Times(NamedTuple):
+    """Seconds; see :class:`vlmhb.GenerationResult`."""
+
+    queue: float | None = None
+    first_token: float | None = None
+    per_token: float | None = None
+    total: float | None = None
+
+
+def times(stats: Any) -> Times:
     """Seconds, from vLLM's ``RequestStateStats``.
 
     ``first_token_latency`` counts from the moment the request was handed over (wall clock); the other marks are of
     one monotonic clock, so only their differences are used.
     """
     if stats is None:
-        return {}
+        return Times()
     decode = stats.last_token_ts - stats.first_token_ts
     later = stats.num_generation_tokens - 1
-    return {
-        "queue_time": stats.scheduled_ts - stats.queued_ts,
-        "time_to_first_token": stats.first_token_latency,
-        "time_per_output_token": decode / later if later > 0 else None,
-        "total_time": stats.first_token_latency + decode,
-    }
+    return Times(
+        queue=stats.scheduled_ts - stats.queued_ts,
+        first_token=stats.first_token_latency,
+        per_token=decode / later if later > 0 else None,
+        total=stats.first_token_latency + decode,
+    )
 
 
 def candidates(logprobs: Any, count: int) -> tuple[tuple[TokenLogprob, ...], ...]:
