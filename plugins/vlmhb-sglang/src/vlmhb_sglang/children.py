@@ -1,0 +1,97 @@
+"""What runs in SGLang's own processes: the scheduler and the detokenizer, each under a small roof.
+
+Imports nothing of SGLang at module level: a child imports this module to find its target.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+REPORT = "VLMHB_SGLANG_REPORT"
+"""Environment variable: the file to which the children write the errors that end them."""
+
+CRASH = "hit an exception"
+"""What SGLang logs, with a traceback, when one of its processes ends by an exception."""
+
+
+def run_scheduler(environment: Mapping[str, str], *args: Any, **kwargs: Any) -> None:
+    """Target of a scheduler's process; ``args`` are those of SGLang's own target."""
+    _run(_scheduler, environment, args, kwargs)
+
+
+def run_detokenizer(environment: Mapping[str, str], *args: Any, **kwargs: Any) -> None:
+    """Target of the detokenizer's process; ``args`` are those of SGLang's own target."""
+    _run(_detokenizer, environment, args, kwargs)
+
+
+def _scheduler(*args: Any, **kwargs: Any) -> None:
+    from sglang.srt.managers.scheduler import run_scheduler_process
+
+    run_scheduler_process(*args, **kwargs)
+
+
+def _detokenizer(*args: Any, **kwargs: Any) -> None:
+    from sglang.srt.managers.detokenizer_manager import run_detokenizer_process
+
+    run_detokenizer_process(*args, **kwargs)
+
+
+def _run(target: Callable[..., None], environment: Mapping[str, str], args: Any, kwargs: Any) -> None:
+    # A process made by the fork server has the environment of the time when that server was started.
+    os.environ.clear()
+    os.environ.update(environment)
+    threading.Thread(target=_end_with_parent, name="vlmhb-parent-watch", daemon=True).start()
+    report = Report(os.environ[REPORT])
+    logging.getLogger("sglang").addHandler(report)
+    try:
+        target(*args, **kwargs)
+    except BaseException as error:
+        report.write(f"{type(error).__name__}: {error}")
+        logging.getLogger("sglang").exception("%s ended", target.__name__)
+        raise
+    finally:
+        # SGLang's targets swallow their exception and return; threads that they leave would keep the process alive.
+        logging.shutdown()
+        os._exit(1)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started SGLang has ended, however it ended.
+
+    SGLang asks the kernel for that, but of a process made by the fork server the kernel knows the server as parent.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+class Report(logging.Handler):
+    """Keeps the reason of a crash in a file, since the exception itself does not leave SGLang's process."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(logging.ERROR)
+        self._path = path
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write down the last line of a crash's traceback; other records are for the log only."""
+        message = record.getMessage()
+        if CRASH in message:
+            self.write(last_words(message))
+
+    def write(self, reason: str) -> None:
+        """Add a reason to the file."""
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(reason.strip() + "\n")
+
+
+def last_words(traceback: str) -> str:
+    """The exception at the end of a formatted traceback, with the lines of its message."""
+    lines = traceback.rstrip().splitlines()
+    start = max((index for index, line in enumerate(lines) if line.startswith(" ")), default=-1)
+    return " ".join(line.strip() for line in lines[start + 1 :])
