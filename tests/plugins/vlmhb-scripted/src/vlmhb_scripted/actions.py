@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from multiprocessing import shared_memory
-from pathlib import Path
 
 from vlmhb.errors import ModelLoadError, RequestError
 
@@ -24,13 +23,6 @@ def perform(name: str) -> None:
 def _die(number: int) -> None:
     print("the engine's last words", flush=True)
     os.kill(os.getpid(), number)
-    time.sleep(60)
-
-
-def _kill_owner() -> None:
-    """Kill the process that started the worker's supervisor: vlmhb itself."""
-    supervisor = Path(f"/proc/{os.getppid()}/stat").read_text()
-    os.kill(int(supervisor.rpartition(")")[2].split()[1]), signal.SIGKILL)
     time.sleep(60)
 
 
@@ -97,7 +89,6 @@ _KEPT: list[shared_memory.SharedMemory] = []
 ACTIONS = {
     "segfault": lambda: _die(signal.SIGSEGV),
     "kill": lambda: _die(signal.SIGKILL),
-    "kill_owner": _kill_owner,
     "exit": _exit,
     "hang": _hang,
     "raise": _raise,
