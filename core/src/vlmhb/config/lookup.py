@@ -36,8 +36,8 @@ class Places:
     """
 
     def __init__(self, config: Path, data: Path, registry: Registry) -> None:
-        self.config = config
-        self.data = data
+        self.config = config.absolute()
+        self.data = data.absolute()
         self._registry = registry
         self._datasets: dict[tuple[str, str], Dataset] = {}
         self._prompts: dict[Path, PromptCollection] = {}
@@ -153,7 +153,7 @@ class Places:
         places = [self.config / written, *(self.data / folder / written for folder in ("Models", "models"))]
         path = next((place for place in places if _exists(place)), None)
         if path is not None:
-            return FoundModel(str(path.absolute()))
+            return FoundModel(str(path.resolve()))
         return FoundModel(name) if is_hub_id(name, self.config) else None
 
     def model_names(self) -> list[str]:
@@ -174,7 +174,7 @@ def model_at(written: str, folder: Path) -> FoundModel:
     """
     path = folder / _slashes(written)
     if _exists(path):
-        return FoundModel(str(path.absolute()))
+        return FoundModel(str(path.resolve()))
     if is_hub_id(written, folder):
         return FoundModel(written)
     raise CellError(f"there is no model folder {path}.", "Write a folder or a hub id (organisation/name).")

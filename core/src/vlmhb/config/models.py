@@ -89,7 +89,8 @@ class Models:
             value = row.parse(name, parser, faults)
             if value is not None:
                 fields[name] = Setting(value, row, name)
-        fields.update({name: Setting(value, None, name) for name, value in self._overrides.model.items()})
+        given = {name: value for name, value in self._overrides.model.items() if name in columns.MODEL}
+        fields.update({name: Setting(value, None, name) for name, value in given.items()})
         return fields
 
     def _options(self, row: Row, entry: BaseModel | None, faults: list[Fault]) -> dict[str, Setting]:

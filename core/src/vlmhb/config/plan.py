@@ -42,7 +42,7 @@ def read_plan_config(path: Path, registry: Registry, overrides: Overrides | None
     planner = _Planner(path.parent, registry, overrides or Overrides(), faults, notes)
     jobs = [job for row in rows if (job := planner.job(row))]
     if faults:
-        raise ConfigError(_in_order(faults))
+        raise ConfigError(_in_order(faults, str(path)))
     return Plan(jobs, list(dict.fromkeys(notes)))
 
 
@@ -76,7 +76,7 @@ class _Planner:
         faults.extend(
             row.fault(column, "this cell must not be empty.")
             for column in columns.USER_CONFIG_COLUMNS.needed
-            if not row.text(column)
+            if column in row.cells and not row.text(column)
         )
         task = row.text("task")
         dataset = self._try(row, "dataset", lambda text: self._places.dataset(text, task))
@@ -163,8 +163,8 @@ class _Planner:
         return tuple(name for name in DEFAULT_METRICS if name in self._metrics.names.values())
 
 
-def _in_order(faults: Iterable[Fault]) -> list[Fault]:
-    """Each fault once, those of one file together, by row."""
+def _in_order(faults: Iterable[Fault], config: str) -> list[Fault]:
+    """Each fault once; those of the config first, then those of one file together, by row."""
     unique = list(dict.fromkeys(faults))
-    files = {file: place for place, file in enumerate(dict.fromkeys(fault.file for fault in unique))}
+    files = {file: place for place, file in enumerate(dict.fromkeys([config, *(fault.file for fault in unique)]))}
     return sorted(unique, key=lambda fault: (files[fault.file], fault.row or 0))

@@ -227,8 +227,12 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
         with unfinished.open("wb") as stream:
             stream.write(b"\xef\xbb\xbf")
             # The header of a single column does not tell a reader the delimiter, so nothing may look like one.
-            quoting = csv.QUOTE_ALL if len(header) == 1 else csv.QUOTE_MINIMAL
-            writer = csv.writer(_Utf8(stream), delimiter=delimiter, lineterminator="\r\n", quoting=quoting)
+            writer = csv.writer(
+                _Utf8(stream),
+                delimiter=delimiter,
+                lineterminator="\r\n",
+                quoting=csv.QUOTE_ALL if len(header) == 1 else csv.QUOTE_MINIMAL,
+            )
             writer.writerow(header)
             writer.writerows(rows)
         unfinished.replace(path)
