@@ -20,6 +20,8 @@ from vlmhb.worker.launch import Launch, WorkerOptions
 from vlmhb.worker.process import WorkerDiedError, WorkerProcess
 from vlmhb.worker.recovery import Item, Queue, Restarts, Round
 
+FEED = 0.001
+"""Seconds that requests are read from the caller's iterable before those at hand are sent."""
 POLL = 0.1
 """Seconds between two looks at ``control.stop`` while the worker is silent."""
 
@@ -268,9 +270,7 @@ class WorkerModel(ModelInterface):
                 if control.stop.is_set() and not flight.stopped:
                     flight.stopped = True
                     process.send(p.Stop(flight.number, abort=False))
-                refused = self._feed(process, flight)
-                if refused is not None:
-                    yield refused
+                yield from self._feed(process, flight)
                 busy = flight.credits and not flight.sent_all and not flight.stopped
                 message = process.receive(0.0 if busy else POLL)
                 while message is not None:
@@ -288,28 +288,41 @@ class WorkerModel(ModelInterface):
                     process.send(p.Stop(flight.number, abort=True))
         yield from self._unanswered(flight)
 
-    def _feed(self, process: WorkerProcess, flight: Flight) -> GenerationResult | None:
-        """Send one more request when the worker wants one; returns the result of one that cannot be sent."""
+    def _feed(self, process: WorkerProcess, flight: Flight) -> list[GenerationResult]:
+        """Send requests that the worker wants, for at most ``FEED`` seconds when the iterable is slow.
+
+        Returns:
+            Results of requests that cannot be sent.
+        """
         if not flight.credits or flight.sent_all or flight.stopped:
-            return None
-        item = next(flight.round.items, None)
-        if item is None:
-            flight.sent_all = True
-            process.send(p.NoMore(flight.number))
-            return None
-        request = item.request
-        if request.id in flight.items:
-            return item.failed(f"there are two requests with the id {request.id!r}", "invalid_request")
+            return []
         if not flight.items:
             flight.progress = time.monotonic()
-        flight.items[request.id] = item
-        try:
-            process.send(p.Ask(flight.number, request))
-        except (ValueError, TypeError, OverflowError) as error:
-            del flight.items[request.id]
-            return item.failed(f"the request cannot be passed to the worker: {error}", "invalid_request")
-        flight.credits -= 1
-        return None
+        frames: list[bytes] = []
+        refused: list[GenerationResult] = []
+        deadline = time.monotonic() + FEED
+        while flight.credits:
+            item = next(flight.round.items, None)
+            if item is None:
+                flight.sent_all = True
+                frames.append(process.channel.frame(p.NoMore(flight.number)))
+                break
+            try:
+                frames.append(self._frame(process, flight, item))
+            except (ValueError, TypeError, OverflowError) as error:
+                refused.append(item.failed(f"the request cannot be passed to the worker: {error}", "invalid_request"))
+                continue
+            flight.items[item.request.id] = item
+            flight.credits -= 1
+            if time.monotonic() > deadline:
+                break
+        process.write(b"".join(frames))
+        return refused
+
+    def _frame(self, process: WorkerProcess, flight: Flight, item: Item) -> bytes:
+        if item.request.id in flight.items:
+            raise ValueError(f"another request with the id {item.request.id!r} is not answered yet")
+        return process.channel.frame(p.Ask(flight.number, item.request))
 
     def _hear(self, message: Any, flight: Flight, control: GenerationControl) -> GenerationResult | None:
         """Take in one message; returns a result when it was one."""

@@ -111,8 +111,12 @@ class WorkerProcess:
         Raises:
             ValueError, TypeError, OverflowError: the message cannot be encoded.
         """
+        self.write(self.channel.frame(message))
+
+    def write(self, frames: bytes) -> None:
+        """Send frames that were made before, as :meth:`send`."""
         with contextlib.suppress(OSError):
-            self.channel.send(message)
+            self.channel.write(frames)
 
     def receive(self, timeout: float) -> Any:
         """The next message, or None when none came within ``timeout`` seconds.
@@ -130,6 +134,8 @@ class WorkerProcess:
                     raise self._death()
             except EOFError:
                 raise self._death() from None
+            except WorkerError as error:
+                raise WorkerDiedError(f"broke the protocol ({error})") from error
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return None

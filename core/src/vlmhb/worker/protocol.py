@@ -188,6 +188,17 @@ class Channel:
         """The socket's file descriptor, for ``select``."""
         return self._sock.fileno()
 
+    def frame(self, message: msgspec.Struct) -> bytes:
+        """The bytes of one message.
+
+        Raises:
+            ValueError, TypeError, OverflowError: the message holds what MessagePack cannot.
+        """
+        body = self._encoder.encode(message)
+        if len(body) > MAX_FRAME:
+            raise ValueError(f"a message of {len(body)} bytes is too large (at most {MAX_FRAME})")
+        return struct.pack(">I", len(body)) + body
+
     def send(self, message: msgspec.Struct) -> None:
         """Send one message; blocks while the other side does not read.
 
@@ -195,16 +206,12 @@ class Channel:
             ValueError, TypeError, OverflowError: the message holds what MessagePack cannot; nothing was sent.
             OSError: the other side is gone.
         """
-        body = self._encoder.encode(message)
-        if len(body) > MAX_FRAME:
-            raise ValueError(f"a message of {len(body)} bytes is too large (at most {MAX_FRAME})")
-        head = struct.pack(">I", len(body))
+        self.write(self.frame(message))
+
+    def write(self, frames: bytes) -> None:
+        """Send frames that were made before, all at once; blocks and raises like :meth:`send`."""
         with self._lock:
-            if len(body) < 65536:
-                self._sock.sendall(head + body)
-            else:
-                self._sock.sendall(head)
-                self._sock.sendall(body)
+            self._sock.sendall(frames)
 
     def receive(self, timeout: float | None = None) -> Any:
         """The next message, or None when none came within ``timeout`` seconds (None waits for ever).
@@ -217,10 +224,12 @@ class Channel:
             message = self._next_frame()
             if message is not None:
                 return message
-            if timeout is not None and not wait_readable([self.fileno()], timeout):
+            if timeout and not wait_readable([self.fileno()], timeout):
                 return None
             try:
-                data = self._sock.recv(_READ)
+                data = self._sock.recv(_READ, 0 if timeout is None else socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
             except ConnectionError:
                 data = b""
             if not data:

@@ -33,7 +33,7 @@ HEARTBEAT = 0.5
 """Seconds between two heartbeats."""
 WINDOW = 64
 """Most requests that wait in the worker for the engine, sent or granted."""
-GRANT = 16
+GRANT = 32
 """Credits are granted in such portions."""
 WAITING_BYTES = 64 << 20
 """No credits are granted while the waiting requests hold more bytes of images than this."""
@@ -239,8 +239,10 @@ def end_with_everything() -> None:
 def serve(number: int) -> None:
     """Run a worker on an inherited socket.
 
-    Engines fork; a child must not hold the socket, or its owner would not notice this process's end.
+    Engines fork; a child must not hold the socket, or its owner would not notice this process's end. Daemons that
+    they start stay below this process, so that they are found even when the supervisor is killed.
     """
+    supervisor.become_subreaper()
     os.set_inheritable(number, False)
     sock = socket.socket(fileno=number)
     os.register_at_fork(after_in_child=sock.close)
