@@ -104,7 +104,7 @@ class Registry:
 
     def dataset_formats(self) -> list[DatasetFormat]:
         """All dataset formats, those of plugins before the core's own."""
-        return list(self._collect("vlmhb_datasets", DatasetFormat, lambda item: item.name).values())
+        return list(self._collect("vlmhb_datasets", DatasetFormat, lambda item: item.name).values())[::-1]
 
     def named_datasets(self) -> dict[str, NamedDataset]:
         """Datasets that plugins ship, by name."""
@@ -119,11 +119,16 @@ class Registry:
         return list(self._plugins)
 
     def problems(self) -> list[PluginProblem]:
-        """Every plugin that is left out; imports all plugins to find out."""
+        """Every plugin that is left out, wholly or in part; imports all plugins to find out.
+
+        Models are not asked for, since a plugin may make them when it is.
+        """
         for name in self._backends:
             if reason := self._engine_fault(name):
                 self._note(self._backends[name], reason)
-        _ = self._common
+        self.metrics()
+        self.dataset_formats()
+        self.named_datasets()
         return sorted(self._problems.values(), key=lambda p: (p.plugin.kind, p.plugin.name, p.plugin.distribution))
 
     # --- inside
@@ -175,7 +180,7 @@ class Registry:
 
     def _collect(self, hook: str, kind: Any, name_of: Callable[[Any], str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for impl in reversed(getattr(self._common.hook, hook).get_hookimpls()):
+        for impl in getattr(self._common.hook, hook).get_hookimpls():
             if impl.wrapper or impl.hookwrapper:
                 continue
             try:
