@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from vlmhb.config.names import suggestion
+from vlmhb.config.names import nearest
 from vlmhb.contract.backend import EngineOption
 from vlmhb.data.lists import parse_list
 
@@ -103,7 +103,8 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text.casefold() not in choices:
-            raise CellError(f"{text!r} is not one of {', '.join(choices)}.", suggestion(text, choices))
+            near = nearest(text, choices)
+            raise CellError(f"{text!r} is not one of {', '.join(choices)}.", near and f"Did you mean {near}?")
         return text.casefold()
 
     return parse
