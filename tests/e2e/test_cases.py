@@ -116,7 +116,9 @@ def test_c01_byte_order_mark_and_quotes_change_nothing(tmp_path: Path, cli: Cli,
         cli("run", folder / config, "--out", folder / "out")
         results.append(RunResults(folder / "out"))
         assert list(results[-1].answers[0])[1] == "dataset"
-    cells = [[{k: v for k, v in line.items() if k != "dataset" and "time" not in k} for line in r.answers] for r in results]
+    cells = [
+        [{k: v for k, v in line.items() if k != "dataset" and "time" not in k} for line in r.answers] for r in results
+    ]
     assert cells[0] == cells[1]
     assert len(script.asked()) == 1, "both rows of both datasets ask the same question about the same picture"
     expect = ALL["C01"]["expect"]
@@ -212,7 +214,9 @@ def test_c25_out_of_memory_on_one_row(tmp_path: Path, cli: Cli, script: ScriptFi
     for number, row in enumerate(rows, 1):
         row["question"] = f"{row['question']} {number}"
     write_csv(folder / "dataset" / "annotation.csv", rows)
-    answers = [{"question": row["question"], "answer": text} for row, text in zip(rows, given_answers(folder), strict=True)]
+    answers = [
+        {"question": row["question"], "answer": text} for row, text in zip(rows, given_answers(folder), strict=True)
+    ]
     script.rules({"on": "batch", "image": "large.png"}, *answers)
     config = write_csv(folder / "config.csv", [{"dataset": "dataset", "backend": "scripted", "model_name": "tiny"}])
     cli("run", config, "--out", folder / "out", code=1)

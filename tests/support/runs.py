@@ -61,7 +61,6 @@ class RunResults:
         return json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"), parse_constant=refuse)
 
 
-
 def kill_when_stored(count: int, env: Env, script: ScriptFile, *arguments: str | Path) -> None:
     """Start ``vlmhb``, and SIGKILL it as soon as its database holds so many answers; ``--out`` is the last argument."""
     database = Path(arguments[-1]) / "run.sqlite"
