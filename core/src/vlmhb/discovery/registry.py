@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
 from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
@@ -71,6 +71,17 @@ class Registry:
         if not isinstance(info, BackendInfo):
             raise PluginError(f"vlmhb_backend_info of {self._title(name)} returned {info!r}, not a BackendInfo")
         return info
+
+    def environment_recipe(self, backend: str, device: str) -> EnvironmentRecipe | None:
+        """What a backend's environment must hold, or None when the plugin's dependencies are enough.
+
+        Raises:
+            BackendNotFoundError, PluginError: as for :meth:`backend_info`.
+            ManagedEnvironmentError: the engine cannot run on this device.
+        """
+        hook = self._manager(backend).hook
+        recipe: EnvironmentRecipe | None = hook.vlmhb_environment(backend=backend, device=device)
+        return recipe
 
     def load_model(self, backend: str, spec: ModelSpec) -> ModelInterface:
         """Load a model in this process.

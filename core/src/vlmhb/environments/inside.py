@@ -1,0 +1,81 @@
+"""``python -m vlmhb.environments.inside``: run in another environment to say what is in it.
+
+The answer goes to a file, since plugins may print. ``recipe BACKEND DEVICE FILE`` writes the recipe of a backend's
+environment; ``contents FILE`` writes what backends there are.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from vlmhb import __version__
+from vlmhb.contract import CONTRACT_VERSION
+from vlmhb.contract.backend import EnvironmentRecipe
+from vlmhb.errors import VlmhbError
+
+
+class Backend(msgspec.Struct, frozen=True):
+    """One backend in an environment."""
+
+    distribution: str
+    version: str
+    engine: str | None
+    engine_version: str | None
+    problem: str | None
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What an environment holds."""
+
+    core: str
+    contract: int
+    backends: dict[str, Backend]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What the child found, or what went wrong, in words for the user."""
+
+    error: str | None = None
+    recipe: EnvironmentRecipe | None = None
+    contents: Contents | None = None
+
+
+def recipe(backend: str, device: str) -> Outcome:
+    """Ask the plugin of a backend for its recipe."""
+    from vlmhb.discovery.registry import Registry
+
+    return Outcome(recipe=Registry().environment_recipe(backend, device) or EnvironmentRecipe())
+
+
+def contents() -> Outcome:
+    """List the backends here."""
+    from vlmhb.discovery.registry import Registry
+    from vlmhb.errors import PluginError
+
+    registry = Registry()
+    found = {}
+    for name in registry.backend_names():
+        ref = registry.backend_ref(name)
+        try:
+            info = registry.backend_info(name)
+            found[name] = Backend(ref.distribution, ref.version, info.engine, info.engine_version, info.problem)
+        except PluginError as error:
+            found[name] = Backend(ref.distribution, ref.version, None, None, str(error))
+    return Outcome(contents=Contents(__version__, CONTRACT_VERSION, found))
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the arguments say and write the outcome to the file that comes last."""
+    work, *names, out = arguments
+    try:
+        outcome = recipe(*names) if work == "recipe" else contents()
+    except VlmhbError as error:
+        outcome = Outcome(error=str(error))
+    Path(out).write_bytes(msgspec.json.encode(outcome))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
