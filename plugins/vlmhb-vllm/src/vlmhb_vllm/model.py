@@ -13,7 +13,7 @@ from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationR
 from vlmhb.errors import ModelLoadError
 
 from vlmhb_vllm import info, settings
-from vlmhb_vllm.refusals import load_reason, refused
+from vlmhb_vllm.refusals import load_reason
 from vlmhb_vllm.sampling import sampling_params
 from vlmhb_vllm.serving import Ready, Serving
 
@@ -108,7 +108,7 @@ class VLLMModel(ModelInterface):
         """Render a prompt for the engine, and check it against the context now that placeholders are expanded.
 
         Raises:
-            RequestError: the engine refuses it, or it is too long.
+            RequestError: it is too long. The engine's own exceptions, whatever they are, refuse it too.
         """
         from vllm.renderers.inputs.preprocess import parse_model_prompt
         from vlmhb.prompting import fit_to_context
@@ -121,10 +121,7 @@ class VLLMModel(ModelInterface):
             prompt["multi_modal_data"] = {"image": list(prepared.images)}
         renderer = engine.renderer
         unlimited = replace(renderer.default_cmpl_tok_params, max_total_tokens=None)
-        try:
-            (rendered,) = renderer.render_cmpl([parse_model_prompt(engine.model_config, prompt)], unlimited)
-        except (ValueError, AssertionError, TypeError, AttributeError, RuntimeError) as error:
-            raise refused(error) from error
+        (rendered,) = renderer.render_cmpl([parse_model_prompt(engine.model_config, prompt)], unlimited)
         room, clipped = fit_to_context(len(rendered["prompt_token_ids"]), prepared.request, self._context)
         params, changed = sampling_params(
             prepared.request, max_tokens=room, stop_token_ids=list(self._builder.stop_ids), streaming=streaming

@@ -46,7 +46,7 @@ def refused(error: Exception) -> RequestError:
 
     kind: ErrorKind = "invalid_request" if isinstance(error, VLLMValidationError | ValueError) else "engine"
     text = reason(error)
-    if "schema" in text and "not supported" in text:
+    if "JSON schema" in text and "not supported" in text:
         kind = "unsupported"
     return RequestError(f"vLLM refused the request: {text}", kind)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vlmhb import GenerationControl, GenerationRequest, GenerationResult
 from vlmhb.errors import RequestError
 
-from vlmhb_vllm.queueing import Queue
+from vlmhb_vllm.queueing import Queue, Waiting
 from vlmhb_vllm.refusals import refused
 from vlmhb_vllm.results import to_result
 
@@ -98,20 +98,27 @@ class Serving:
             entry = queue.take(wait=not self._running)
             if entry is None:
                 return
-            try:
-                ready = self._admit(entry.prepared.result(), self._control.on_text is not None)
-                name = f"vlmhb-{next(self._ids)}"
-                self._add(name, ready)
-            except RequestError as error:
+            error = self._start(entry)
+            if error is not None:
                 yield GenerationResult.failed(entry.request.id, error)
-                continue
-            self._running[name] = InFlight(entry.request, ready.notes)
 
-    def _add(self, name: str, ready: Ready) -> None:
+    def _start(self, entry: Waiting) -> RequestError | None:
+        """Hand one request to the engine; the reason when it cannot be served."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        name = f"vlmhb-{next(self._ids)}"
         try:
+            ready = self._admit(entry.prepared.result(), self._control.on_text is not None)
             self._engine.add_request(name, ready.prompt, ready.params)
-        except (ValueError, AssertionError, TypeError, NotImplementedError) as error:
-            raise refused(error) from error
+        except RequestError as error:
+            return error
+        except EngineDeadError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a model's processor may raise anything; it costs this request only
+            self._engine.abort_request([name])  # it may have got half way in
+            return refused(error)
+        self._running[name] = InFlight(entry.request, ready.notes)
+        return None
 
     def _step(self) -> Iterator[GenerationResult]:
         for output in self._engine.step():
