@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.backend import BackendInfo, Capabilities, EngineOption, EnvironmentRecipe
     from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel, Sample
     from vlmhb.contract.hookspecs import hookimpl
-    from vlmhb.contract.metric import Metric
+    from vlmhb.contract.metric import Metric, Pairs
     from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
     from vlmhb.contract.request import GenerationRequest, ImageInput, ImagePart, Message, SamplingParams, TextPart
     from vlmhb.contract.result import Failure, GenerationResult, TokenLogprob
@@ -27,7 +27,7 @@ _HOME = {
     "vlmhb.contract.backend": ("BackendInfo", "Capabilities", "EngineOption", "EnvironmentRecipe"),
     "vlmhb.contract.dataset": ("Dataset", "DatasetFormat", "NamedDataset", "NamedModel", "Sample"),
     "vlmhb.contract.hookspecs": ("hookimpl",),
-    "vlmhb.contract.metric": ("Metric",),
+    "vlmhb.contract.metric": ("Metric", "Pairs"),
     "vlmhb.contract.model": ("GenerationControl", "ModelInterface", "ModelSpec"),
     "vlmhb.contract.request": (
         "GenerationRequest",
@@ -61,6 +61,7 @@ __all__ = [
     "ModelSpec",
     "NamedDataset",
     "NamedModel",
+    "Pairs",
     "Sample",
     "SamplingParams",
     "TextPart",

@@ -4,13 +4,57 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import polars
 
     Column = npt.NDArray[np.float64]
+
+
+class Pairs:
+    """References and the answers to them, normalised and stripped at both ends, in one order.
+
+    Most metrics need :attr:`references` and :attr:`answers` only. The other attributes let a metric work in bulk and
+    leave out the pairs that are equal, which are most of them where a model is good. All are made on first use.
+
+    Args:
+        references: the right answers; a sequence, or a polars column without nulls.
+        answers: the model's answers, as many.
+    """
+
+    def __init__(self, references: Sequence[str] | polars.Series, answers: Sequence[str] | polars.Series) -> None:
+        import polars as pl
+
+        self.reference_column = pl.Series(references, dtype=pl.String)
+        self.answer_column = pl.Series(answers, dtype=pl.String)
+
+    def __len__(self) -> int:
+        return len(self.reference_column)
+
+    @cached_property
+    def references(self) -> list[str]:
+        """The right answers."""
+        return self.reference_column.to_list()
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """The model's answers."""
+        return self.answer_column.to_list()
+
+    @cached_property
+    def differ(self) -> npt.NDArray[np.bool_]:
+        """For each pair whether its texts are not equal."""
+        return (self.reference_column != self.answer_column).to_numpy()
+
+    @cached_property
+    def different(self) -> tuple[list[str], list[str]]:
+        """References and answers of the pairs that :attr:`differ`."""
+        differ = self.reference_column != self.answer_column
+        return self.reference_column.filter(differ).to_list(), self.answer_column.filter(differ).to_list()
 
 
 class Metric(ABC):
@@ -33,12 +77,8 @@ class Metric(ABC):
     source: str = ""
 
     @abstractmethod
-    def score(self, references: Sequence[str], answers: Sequence[str]) -> Mapping[str, Column]:
-        """Score pairs.
-
-        Args:
-            references: the right answers, normalised and stripped at both ends.
-            answers: the model's answers, treated likewise, in the same order.
+    def score(self, pairs: Pairs) -> Mapping[str, Column]:
+        """Score pairs, any number of them, also none.
 
         Returns:
             Arrays of the pairs' length, every number finite. ``value`` is the metric of each pair; every other array

@@ -1,0 +1,158 @@
+"""From pairs of reference and answer to numbers a row and tables a group, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vlmhb.contract.metric import Metric, Pairs
+from vlmhb.errors import PluginError
+from vlmhb.metrics.answers import split_answers
+from vlmhb.metrics.groups import GroupSums, sums_by
+from vlmhb.metrics.normalise import TextNormaliser
+
+if TYPE_CHECKING:
+    import polars
+
+AGGREGATORS: dict[str, tuple[str, ...]] = {
+    "general": (),
+    "by_id": ("data_index",),
+    "by_doc_question": ("doc_class", "question_type"),
+    "by_doc_type": ("doc_class",),
+}
+"""The tables: name, and the columns whose values make a group. Another table is another line."""
+
+_COUNTS = ("count", "scored", "errors", "missing")
+KEYS = ("row", "data_index", "doc_class", "question_type", "status")
+
+
+class Scorer:
+    """Scores rows in chunks of any size and keeps the sums of every group.
+
+    Memory grows with the number of groups, not of rows.
+
+    Args:
+        metrics: what to compute, in the order of the columns.
+        normalizers: names for :class:`vlmhb.metrics.normalise.TextNormaliser`, applied to both sides.
+
+    Raises:
+        ConfigError: an unknown normaliser.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], normalizers: str | Sequence[str] | None = None) -> None:
+        self.metrics = tuple(metrics)
+        self.normaliser = TextNormaliser(normalizers)
+        numbers = self._score(Pairs([], [])).columns
+        # A table whose keys are among another's is made from that one's groups.
+        tables = AGGREGATORS.values()
+        finest = [keys for keys in tables if not any(set(keys) < set(others) for others in tables)]
+        self._groups = {keys: GroupSums(keys, _COUNTS, numbers) for keys in finest}
+
+    def add(self, frame: polars.DataFrame) -> polars.DataFrame:
+        """Score the rows of a chunk and add them to the tables.
+
+        Args:
+            frame: ``row`` (int) and the texts ``data_index``, ``doc_class``, ``question_type``, ``reference``,
+                ``answer`` and ``status`` (``ok``, ``error`` or ``missing``). Only rows with status ``ok`` are scored;
+                a null answer of such a row counts as empty.
+
+        Returns:
+            The rows in the same order: :data:`KEYS`, ``scored_answer`` (the text compared with the reference),
+            ``flags`` (comma-joined, see :mod:`vlmhb.metrics.answers`) and one float column a metric; null for rows
+            that were not scored.
+
+        Raises:
+            PluginError: a metric broke its contract.
+        """
+        import polars as pl
+
+        is_scored = frame["status"] == "ok"
+        reference = self.normaliser.column(frame["reference"].filter(is_scored).fill_null(""))
+        answer, flags = split_answers(frame["answer"].filter(is_scored).fill_null(""))
+        answer = self.normaliser.column(answer)
+        numbers = self._score(Pairs(reference, answer))
+        texts = pl.DataFrame({"scored_answer": answer, "flags": flags})
+        if len(texts) < len(frame):
+            numbers, texts = _spread(numbers, is_scored), _spread(texts, is_scored)
+        self._count(frame, numbers)
+        return frame.select(KEYS).hstack(texts).hstack(numbers.select([metric.name for metric in self.metrics]))
+
+    def _count(self, frame: polars.DataFrame, numbers: polars.DataFrame) -> None:
+        import polars as pl
+
+        scored, errors = pl.col("status") == "ok", pl.col("status") == "error"
+        counts = (pl.lit(1), scored, errors, ~(scored | errors))
+        rows = frame.with_columns(what.cast(pl.Int64).alias(name) for name, what in zip(_COUNTS, counts, strict=True))
+        rows = rows.hstack(numbers)
+        for groups in self._groups.values():
+            groups.add(rows)
+
+    def _sums(self, keys: tuple[str, ...]) -> polars.DataFrame:
+        finest, groups = next((k, g) for k, g in self._groups.items() if set(keys) <= set(k))
+        sums = groups.sums()
+        return sums if keys == finest else sums_by(keys, sums.drop(name for name in finest if name not in keys))
+
+    def _score(self, pairs: Pairs) -> polars.DataFrame:
+        """Each metric's value under its name, and its parts for the corpus reading under ``<name>/<part>``."""
+        import numpy as np
+        import polars as pl
+
+        columns: dict[str, pl.Series] = {}
+        for metric in self.metrics:
+            for part, numbers in metric.score(pairs).items():
+                if len(numbers) != len(pairs) or not np.isfinite(numbers).all():
+                    raise PluginError(f"the metric {metric.name} did not give a finite {part} for each of its pairs")
+                columns[_column(metric, part)] = pl.Series(numbers, dtype=pl.Float64)
+        return pl.DataFrame(columns)
+
+    def table(self, aggregator: str) -> polars.DataFrame:
+        """One table over all rows added so far, groups in the order of their first row.
+
+        Args:
+            aggregator: a key of :data:`AGGREGATORS`.
+
+        Returns:
+            The group's columns, ``count`` (all its rows), ``scored``, ``errors`` and ``missing``, and for each metric
+            ``<name>_mean`` (over the scored rows), ``<name>_corpus`` where the metric has that reading, and
+            ``<name>_errors_as_wrong`` (the mean over all rows, those without an answer taken at the metric's
+            ``failed_value``). A value that does not exist is null.
+        """
+        import polars as pl
+
+        sums = self._sums(AGGREGATORS[aggregator])
+        count, scored = pl.col("count"), pl.col("scored")
+        columns: list[pl.Expr | pl.Series | str] = [*AGGREGATORS[aggregator], *_COUNTS]
+        for metric in self.metrics:
+            total = pl.col(metric.name)
+            columns.append(pl.when(scored > 0).then(total / scored).alias(f"{metric.name}_mean"))
+            corpus = self._corpus(metric, sums)
+            if corpus is not None:
+                columns.append(corpus.alias(f"{metric.name}_corpus"))
+            total_with_failed = total + (count - scored) * metric.failed_value
+            as_wrong = pl.when(count > 0).then(total_with_failed / count)
+            columns.append(as_wrong.alias(f"{metric.name}_errors_as_wrong"))
+        return sums.select(columns)
+
+    def _corpus(self, metric: Metric, sums: polars.DataFrame) -> polars.Series | None:
+        """The metric's corpus reading of every group, null where the group has none or no scored row."""
+        import numpy as np
+        import polars as pl
+
+        prefix = _column(metric, "")
+        parts = {name.removeprefix(prefix): sums[name].to_numpy() for name in sums.columns if name.startswith(prefix)}
+        found = metric.corpus(parts)
+        if found is None:
+            return None
+        return pl.Series(np.where(sums["scored"].to_numpy() > 0, found, np.nan), nan_to_null=True)
+
+
+def _column(metric: Metric, part: str) -> str:
+    return metric.name if part == "value" else f"{metric.name}/{part}"
+
+
+def _spread(scored: polars.DataFrame, is_scored: polars.Series) -> polars.DataFrame:
+    """The rows of ``scored`` at the places where ``is_scored`` holds, nulls at the others."""
+    import polars as pl
+
+    place = pl.when(is_scored).then(is_scored.cum_sum().cast(pl.Int64) - 1)
+    return scored.select(pl.all().gather(pl.select(place).to_series()))
