@@ -29,6 +29,7 @@ def command(
       vlmhb score runs/user_config --metrics CER --normalize nfc,whitespace,yo
       vlmhb score --dataset Datasets/VQA/cards --answers answers.csv
     """
+    from vlmhb.cli.progress import make_listener
     from vlmhb.cli.run import show_summary
     from vlmhb.discovery.registry import Registry
     from vlmhb.run.score import score_answers, score_run
@@ -39,7 +40,7 @@ def command(
         summary = score_run(run, registry, metrics, normalize)
     elif run is None and dataset is not None and answers is not None:
         folder = out or Path("runs") / f"score-{answers.stem}"
-        summary = score_answers(dataset, answers, folder, registry, metrics, normalize)
+        summary = score_answers(dataset, answers, folder, registry, metrics, normalize, make_listener().note)
     else:
         raise click.UsageError("give either a run's folder, or both --dataset and --answers")
     raise SystemExit(show_summary(summary, folder))

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.request import GenerationRequest, ImageInput
 from vlmhb.contract.result import GenerationResult
 from vlmhb.discovery.registry import Registry
-from vlmhb.errors import VlmhbError, WorkerError
+from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
 from vlmhb.run.engine import open_engine
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
@@ -132,11 +133,21 @@ def run(
 
 def _store_plan(store: RunStore, jobs: dict[int, Job], registry: Registry, limit: int | None) -> None:
     digests = ImageDigests(store)
-    infos = {name: registry.backend_info(name) for name in {job.backend for job in jobs.values()}}
+    infos = {number: _info(registry, job) for number, job in jobs.items()}
     store.replace_plan(
         {number: describe_job(job) for number, job in jobs.items()},
-        (row for number, job in jobs.items() for row in plan_rows(number, job, infos[job.backend], digests, limit)),
+        (row for number, job in jobs.items() for row in plan_rows(number, job, infos[number], digests, limit)),
     )
+
+
+def _info(registry: Registry, job: Job) -> BackendInfo:
+    """The job's backend; a bare record where stored answers are scored and the engine is not there."""
+    try:
+        return registry.backend_info(job.backend)
+    except (BackendNotFoundError, PluginError):
+        if not job.only_evaluate:
+            raise
+        return BackendInfo(name=job.backend, engine="", engine_version=None, devices=())
 
 
 def _groups(jobs: dict[int, Job]) -> list[_Group]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,13 @@ def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: 
 
 
 def score_answers(
-    dataset: str, answers: Path, folder: Path, registry: Registry, metrics: str | None, normalize: str | None
+    dataset: str,
+    answers: Path,
+    folder: Path,
+    registry: Registry,
+    metrics: str | None,
+    normalize: str | None,
+    say: Callable[[str], None],
 ) -> Summary:
     """Score answers made elsewhere against a dataset, into a run folder of their own.
 
@@ -58,6 +64,7 @@ def score_answers(
         answers: see :func:`vlmhb.data.answers.read_answers`.
         folder: where the results go; what an earlier call left there is replaced.
         registry, metrics, normalize: as for :func:`score_run`.
+        say: told what was noticed while reading the answers, in sentences.
 
     Raises:
         ConfigError: the dataset or the answers cannot be read, or a name is not known.
@@ -80,6 +87,8 @@ def score_answers(
         "aggregators": list(AGGREGATORS),
         "normalize": list(normalizer_names(normalize) or DEFAULT_NORMALIZE),
     }
+    for note in given.notes:
+        say(note)
     with RunFolder(folder) as home, RunStore(home.database) as store:
         store.replace_plan({1: job}, _rows(opened, answers, given))
         store.forget_answers()
