@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 REPORT = "VLMHB_SGLANG_REPORT"
@@ -76,7 +77,7 @@ class Report(logging.Handler):
 
     def __init__(self, path: str) -> None:
         super().__init__(logging.ERROR)
-        self._path = path
+        self._path = Path(path)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write down the last line of a crash's traceback; other records are for the log only."""
@@ -86,7 +87,7 @@ class Report(logging.Handler):
 
     def write(self, reason: str) -> None:
         """Add a reason to the file."""
-        with open(self._path, "a", encoding="utf-8") as file:
+        with self._path.open("a", encoding="utf-8") as file:
             file.write(reason.strip() + "\n")
 
 

@@ -10,7 +10,9 @@ import contextlib
 import functools
 import multiprocessing
 import os
+import signal
 import tempfile
+import threading
 from collections.abc import Iterable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -55,6 +57,7 @@ class HostedEngine(Engine):
         self.processes: tuple[BaseProcess, ...] = ()
         self._metrics = MetricsHome()
         self._report = _new_report()
+        self._quit_handler = signal.getsignal(signal.SIGQUIT)
         before = set(multiprocessing.active_children())
         try:
             with guarded_launch():
@@ -101,13 +104,16 @@ class HostedEngine(Engine):
         self.processes = ()
         manager = self.tokenizer_manager
         if manager is not None:
-            self.send_to_rpc.close(linger=0)
+            for socket in (self.send_to_rpc, manager.recv_from_detokenizer, manager.send_to_scheduler):
+                socket.context.destroy(linger=0)
             # Some of SGLang's processors lack what their own shutdown() wants to close.
             with contextlib.suppress(AttributeError):
                 manager.mm_processor.shutdown()
             manager.cuda_vmm_feature_transport.shutdown()
             for name in _ipc_names(self.port_args):
                 Path(name.removeprefix("ipc://")).unlink(missing_ok=True)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGQUIT, self._quit_handler)
         self._metrics.clear()
         self._report.unlink()
         atexit.unregister(self.shutdown)

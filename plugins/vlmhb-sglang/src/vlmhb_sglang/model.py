@@ -57,7 +57,8 @@ class SGLangModel(ModelInterface):
 
         folder = open_model_folder(spec)
         context = context_length(folder, spec)
-        cpu = checks.on_cpu(spec)
+        cpu = checks.on_cpu(spec, self.backend_info())
+        checks.refuse_known_faults(spec, folder)
         settings.set_environment(cpu=cpu)
         arguments = settings.engine_arguments(spec, folder, cpu=cpu, context=context)
         if cpu:
@@ -79,7 +80,7 @@ class SGLangModel(ModelInterface):
         try:
             self._engine = (ForkedEngine if cpu else HostedEngine)(**arguments)
         except LaunchError as error:
-            raise ModelLoadError(f"SGLang cannot load {spec.model_path}: {error}") from error
+            raise ModelLoadError(f"SGLang cannot load {spec.model_path}: {error}{checks.advice(spec)}") from error
         self._pump = Pump(self._engine.processes, self._on_end)
 
     def _ready(self, builder: PromptBuilder, context: int | None, arguments: dict[str, Any]) -> None:
@@ -96,7 +97,7 @@ class SGLangModel(ModelInterface):
         self._reader.tokenizer = copy.deepcopy(builder.tokenizer)
         running = arguments.get("max_running_requests") or MOST_RUNNING
         self._limit = min(running, MOST_RUNNING) + LOOK_AHEAD
-        self._facts = {"context_length": context, "seeds": seeded, "state": state}
+        self._facts = self._decided(arguments, context, state["max_total_num_tokens"])
 
     def generate_requests(
         self, requests: Iterable[GenerationRequest], control: GenerationControl | None = None
@@ -116,6 +117,23 @@ class SGLangModel(ModelInterface):
     def facts(self) -> dict[str, Any]:
         """What was decided while loading."""
         return self._facts
+
+    def _decided(self, arguments: dict[str, Any], context: int, cache_tokens: int) -> dict[str, Any]:
+        assert self._engine is not None
+        config = self._engine.tokenizer_manager.model_config
+        return {
+            "architecture": config.hf_config.architectures[0],
+            "model_impl": arguments["model_impl"],
+            "dtype": str(config.dtype).removeprefix("torch."),
+            "device": arguments["device"],
+            "context_length": context,
+            "kv_cache_tokens": cache_tokens,
+            "max_running_requests": arguments.get("max_running_requests"),
+            "attention_backend": arguments.get("attention_backend"),
+            "prefix_caching": not arguments["disable_radix_cache"],
+            "tensor_parallel_size": arguments["tp_size"],
+            "deterministic": arguments["enable_deterministic_inference"],
+        }
 
     def close(self) -> None:
         """Shut the engine down and give its memory back; nothing of it keeps running."""

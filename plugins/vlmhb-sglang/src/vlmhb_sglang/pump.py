@@ -32,8 +32,9 @@ class Pump:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def call(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call a function in the background thread. Callable from any thread."""
-        self._loop.call_soon_threadsafe(function, *args)
+        """Call a function in the background thread; nothing once it has been stopped. Callable from any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *args)
 
     def stop(self) -> None:
         """Cancel what is running and end the thread."""

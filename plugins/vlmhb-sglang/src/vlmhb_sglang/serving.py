@@ -121,7 +121,8 @@ class Serving:
     # --- the caller's thread
 
     def _begin(self, request: GenerationRequest) -> None:
-        flight = Flight(request, f"vlmhb-{os.getpid()}-{next(_numbers)}")
+        # SGLang takes back every request whose name begins with the one it is told: hence the dot at the end.
+        flight = Flight(request, f"vlmhb-{os.getpid()}-{next(_numbers)}.")
         self._flights[request.id] = flight
         self._preparing.submit(self._prepare, flight)
 

@@ -36,7 +36,7 @@ def set_environment(*, cpu: bool) -> None:
         "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "1",  # for SLACK
     }
     if cpu:
-        wanted["CUDA_VISIBLE_DEVICES"] = ""
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
         wanted["SGLANG_USE_CPU_ENGINE"] = "0"  # that is the build with own C++ kernels
         wanted["SGLANG_PLATFORM"] = PLATFORM
         # SGLang compiles some helpers even so: half a minute at the first image.
@@ -121,6 +121,7 @@ def _cpu_arguments(context: int | None) -> dict[str, Any]:
         "sampling_backend": "pytorch",
         "disable_cuda_graph": True,
         "disable_overlap_schedule": True,
+        "sleep_on_idle": True,  # else the scheduler keeps a core busy all the time
         "mem_fraction_static": CPU_MEM_FRACTION,
         "max_running_requests": CPU_MAX_RUNNING,
         "max_total_tokens": max(CPU_CONTEXTS * context, context + SLACK) if context else CPU_MAX_TOKENS,
