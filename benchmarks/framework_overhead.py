@@ -1,0 +1,120 @@
+"""What the framework adds around an engine: a whole run against calling the engine's plugin directly.
+
+The same 500 requests over the demo's pages, the tiny model, one torch thread, alternating rounds. *Direct* is the time of
+``list(model.generate_requests(requests))``, requests in hand and model loaded. *Run* is everything ``vlmhb run`` does from
+reading the config to the written exports, less loading the model in its worker. Exit code 1 when the median of run/direct
+is above 1.05 or an answer differs.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import csv
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import vlmhb
+from vlmhb.config.plan import read_plan_config
+from vlmhb.contract.model import ModelInterface
+from vlmhb.discovery.registry import Registry
+from vlmhb.run.runner import run
+
+LIMIT = 1.05
+MAX_TOKENS = 16
+
+
+class LoadClock:
+    """A listener that notes how long loading took."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *arguments: None
+
+    def loading(self, *arguments: object) -> None:
+        """Start."""
+        self.seconds -= time.perf_counter()
+
+    def loaded(self, *arguments: object) -> None:
+        """Stop."""
+        self.seconds += time.perf_counter()
+
+
+def write_dataset(folder: Path, pages: list[Path], count: int) -> list[tuple[str, Path]]:
+    """A dataset of ``count`` different questions over the pages, and a config that asks them."""
+    (folder / "images").mkdir(parents=True)
+    for page in pages:
+        (folder / "images" / page.name).write_bytes(page.read_bytes())
+    questions = [(f"Вопрос {number}: что здесь написано?", pages[number % len(pages)]) for number in range(count)]
+    with (folder / "annotation.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(["data_index", "image_path", "question", "answer", "doc_class", "question_type"])
+        writer.writerows((page.stem, f"images/{page.name}", text, "42", "form", "text") for text, page in questions)
+    return [(text, folder / "images" / page.name) for text, page in questions]
+
+
+def direct_round(model: ModelInterface, questions: list[tuple[str, Path]]) -> tuple[float, list[str]]:
+    """Seconds and answers of one direct call."""
+    sampling = vlmhb.SamplingParams(max_tokens=MAX_TOKENS)
+    requests = [
+        vlmhb.GenerationRequest.ask(str(n), text, [vlmhb.ImageInput(path=str(page))], sampling=sampling)
+        for n, (text, page) in enumerate(questions)
+    ]
+    start = time.perf_counter()
+    results = {result.id: result.text for result in model.generate_requests(requests)}
+    return time.perf_counter() - start, [results[request.id] for request in requests]
+
+
+def run_round(config: Path, folder: Path) -> tuple[float, list[str]]:
+    """Seconds, less loading, and answers of one whole run."""
+    clock = LoadClock()
+    start = time.perf_counter()
+    registry = Registry()
+    run(read_plan_config(config, registry), registry, config, folder, clock)  # type: ignore[arg-type]
+    seconds = time.perf_counter() - start - clock.seconds
+    with (folder / "answers.csv").open(encoding="utf-8-sig", newline="") as file:
+        return seconds, [line["answer"] for line in csv.DictReader(file, delimiter=";")]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    registry = Registry()
+    pages = sorted(Path(registry.named_datasets()["demo-documents"].path, "images").iterdir())[:24]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        questions = write_dataset(folder / "dataset", pages, arguments.requests)
+        config = folder / "user_config.csv"
+        config.write_text(
+            "dataset;backend;model_name;metrics;max_tokens;dtype\n"
+            f"dataset;hf;tiny-qwen2-vl;['CER','WER','exact_match'];{MAX_TOKENS};float32\n",
+            encoding="utf-8",
+        )
+        ratios = []
+        with vlmhb.load("tiny-qwen2-vl", backend="hf", dtype="float32") as model:
+            direct_round(model, questions[:16])
+            for number in range(arguments.rounds):
+                direct, expected = direct_round(model, questions)
+                whole, answers = run_round(config, folder / f"run{number}")
+                if answers != expected:
+                    print("the answers of the run differ from those of the direct call")
+                    return 1
+                ratios.append(whole / direct)
+                print(f"round {number + 1}: direct {direct:.1f} s, run {whole:.1f} s, ratio {ratios[-1]:.3f}")
+    print(f"run / direct: {median(ratios):.3f} (limit {LIMIT}), {arguments.requests} requests, answers equal")
+    return int(median(ratios) > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
