@@ -127,7 +127,11 @@ class Maker:
         self.folder.mkdir(parents=True)
         self._uv(["venv", "--relocatable", "--python", python, str(self.folder)], f"finding Python {python}")
         self._pip([*core.arguments()], "installing vlmhb")
-        self._pip(["--no-deps", *plugin.arguments()], f"installing the plugin of {self._backend}")
+        try:
+            self._pip(["--no-deps", *plugin.arguments()], f"installing the plugin of {self._backend}")
+        except ManagedEnvironmentError as error:
+            hint = "" if self._plugin else "\nIf the plugin has another name or is a folder, say so with --plugin."
+            raise ManagedEnvironmentError(f"{error}{hint}") from error
 
     def _recipe(self) -> EnvironmentRecipe:
         recipe = uv.ask_inside(places.python_of(self.folder), "recipe", self._backend, self._device).recipe
@@ -225,16 +229,16 @@ def launch_of(path: Path, recipe: EnvironmentRecipe, freeze: tuple[str, ...]) ->
 def fits(version: str, wanted: str) -> bool:
     """Whether ``X.Y`` satisfies a specifier such as ``>=3.11,<3.14``; understands ``>= > <= < == !=``."""
     number = tuple(int(part) for part in version.split("."))
-    for part in wanted.split(","):
-        operator = part.strip().rstrip("0123456789.* ")
-        bound = tuple(int(piece) for piece in part.strip()[len(operator) :].split(".")[:2] if piece.isdigit())
+    for part in "".join(wanted.split()).split(","):
+        operator = part.rstrip("0123456789.*")
+        bound = tuple(int(piece) for piece in part[len(operator) :].split(".")[:2] if piece.isdigit())
         outcome = {
             ">=": number >= bound,
             ">": number > bound,
             "<=": number <= bound,
             "<": number < bound,
-            "==": number == bound,
-            "!=": number != bound,
+            "==": number[: len(bound)] == bound,
+            "!=": number[: len(bound)] != bound,
             "~=": number >= bound and number[:1] == bound[:1],
         }.get(operator)
         if outcome is None:

@@ -58,7 +58,8 @@ def discard(path: Path) -> None:
     trash = environments_folder() / ".removed" / f"{path.name}-{os.getpid()}-{time.monotonic_ns()}"
     trash.parent.mkdir(parents=True, exist_ok=True)
     path.rename(trash)
-    shutil.rmtree(trash, ignore_errors=True)
+    for left in trash.parent.iterdir():  # what a process that was killed here left, too
+        shutil.rmtree(left, ignore_errors=True)
 
 
 @contextlib.contextmanager

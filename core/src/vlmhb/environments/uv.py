@@ -67,10 +67,9 @@ def _pass_lines(number: int, start: int, lines: list[str], progress: Progress) -
     data = os.pread(number, 1 << 20, start)
     end = data.rfind(b"\n") + 1 or len(data)
     for line in data[:end].decode(errors="replace").splitlines():
-        if line.strip():
+        if line.strip() and not line.startswith(_CHATTER):
             lines.append(line.rstrip())
-            if not line.startswith(_CHATTER):
-                progress(line.strip())
+            progress(line.strip())
     return end
 
 
