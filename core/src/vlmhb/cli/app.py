@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-COMMANDS = ("run", "generate", "backends", "env", "score", "init", "demo")
+COMMANDS = ("run", "generate", "compare", "backends", "env", "score", "init", "demo")
 
 
 class ExitCode(IntEnum):

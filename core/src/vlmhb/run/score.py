@@ -74,7 +74,7 @@ def score_answers(
     from vlmhb.data.answers import read_answers
     from vlmhb.metrics.scoring import AGGREGATORS
 
-    opened = _open_dataset(dataset, registry)
+    opened = open_dataset(dataset, registry)
     given = read_answers(answers, sum(1 for _ in opened))
     job: dict[str, Any] = {
         "config_row": 1,
@@ -96,7 +96,12 @@ def score_answers(
         return export(store, registry, home)
 
 
-def _open_dataset(written: str, registry: Registry) -> Dataset:
+def open_dataset(written: str, registry: Registry) -> Dataset:
+    """Open a dataset by its folder, file or name.
+
+    Raises:
+        ConfigError: there is none, or it cannot be read.
+    """
     from vlmhb.config.cells import CellError
     from vlmhb.config.lookup import Places
 

@@ -1,0 +1,161 @@
+"""``vlmhb compare``: the same requests on several engines, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from vlmhb.cli.app import ExitCode
+from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, sampling_options
+
+if TYPE_CHECKING:
+    from vlmhb.compare.engines import EngineAnswers, EngineComparison
+    from vlmhb.contract.request import GenerationRequest
+    from vlmhb.discovery.registry import Registry
+    from vlmhb.run.folder import RunFolder
+
+VERDICTS = ("same", "near tie", "different", "different prompt", "failed", "both failed")
+
+
+@click.command("compare", short_help="Do engines give the same tokens?")
+@click.argument("model")
+@click.option("--backends", "-b", required=True, help="For example hf,vllm,vllm:transformers,sglang; the first counts.")
+@click.option("--dataset", "-d", required=True, help="Dataset folder, or one that a plugin ships.")
+@click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many rows.")
+@click.option("--near-tie", type=float, help="Largest log-probability gap of a near tie. [default: 0.01]")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the table and logs. [default: runs/compare]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@sampling_options
+@model_options
+def command(
+    model: str,
+    backends: str,
+    dataset: str,
+    limit: int | None,
+    near_tie: float | None,
+    out: Path | None,
+    as_json: bool,
+    options: tuple[str, ...],
+    **sampling: Any,
+) -> None:
+    """Ask MODEL a dataset's questions on several engines and compare prompt ids and output ids with the first engine's.
+
+    A backend may name an implementation: vllm:transformers, vllm:native. Weights are float32 unless -o dtype says
+    otherwise, since only there equal tokens can be expected. Exit code 0 when everything is equal or a near tie.
+
+    \b
+    Example:
+      vlmhb compare ./model -b hf,vllm,sglang -d demo-documents --limit 20 --max-tokens 32
+    """
+    from vlmhb.compare.engines import compare_engines
+    from vlmhb.compare.tokens import NEAR_TIE
+    from vlmhb.contract.calls import sampling_from
+    from vlmhb.discovery.registry import Registry
+    from vlmhb.errors import ConfigError
+    from vlmhb.run.folder import RunFolder
+
+    names = [name.strip() for name in backends.split(",") if name.strip()]
+    if len(names) < 2:
+        raise ConfigError("name at least two backends, for example: -b hf,vllm")
+    registry = Registry()
+    params = sampling_from({name: sampling[name] for name in SAMPLING_NAMES})
+    requests = _requests(registry, dataset, limit, params)
+    with RunFolder(out or Path("runs/compare")) as home:
+        answers = [_ask(registry, name, model, options, requests, home) for name in names]
+        found = compare_engines(answers, NEAR_TIE if near_tie is None else near_tie)
+        table = _write_table(home, found)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    else:
+        _print(found, len(requests), table)
+    raise SystemExit(ExitCode.OK if all(engine.agrees for engine in found) else ExitCode.SOME_ROWS_FAILED)
+
+
+def _ask(
+    registry: Registry,
+    name: str,
+    model: str,
+    options: Sequence[str],
+    requests: Sequence[GenerationRequest],
+    home: RunFolder,
+) -> EngineAnswers:
+    """Everything that one engine answers; ``name`` may name an implementation after a colon."""
+    from vlmhb.cli.progress import make_listener
+    from vlmhb.compare.engines import ask_engine
+    from vlmhb.contract.model import make_spec
+    from vlmhb.run.engine import open_engine
+
+    backend, _, implementation = name.partition(":")
+    info = registry.backend_info(backend)
+    fields = {"dtype": "float32", **load_fields(info, options)}
+    if implementation:
+        fields["model_impl"] = implementation
+    spec = make_spec(info, _model_path(registry, model), **fields)
+    listener = make_listener()
+    listener.loading(name, model, len(requests))
+    listener.begin(len(requests))
+    try:
+        return ask_engine(name, lambda: open_engine(backend, spec, home, listener.note), requests, listener.answered)
+    finally:
+        listener.close()
+
+
+def _model_path(registry: Registry, model: str) -> str:
+    named = registry.named_models().get(model) if not Path(model).exists() else None
+    return named.path if named else model
+
+
+def _requests(registry: Registry, dataset: str, limit: int | None, sampling: Any) -> list[GenerationRequest]:
+    """The dataset's questions as requests; rows that cannot be asked are left to the engines to refuse."""
+    import itertools
+
+    from vlmhb.contract.request import GenerationRequest, ImageInput
+    from vlmhb.data.images import resolve_image
+    from vlmhb.errors import ImageError
+    from vlmhb.run.score import open_dataset
+
+    opened = open_dataset(dataset, registry)
+    requests = []
+    for sample in itertools.islice(opened, limit):
+        try:
+            images = [ImageInput(path=str(resolve_image(opened.root, written).absolute())) for written in sample.images]
+        except ImageError as error:
+            click.echo(f"Note: row {sample.row} is left out: {error}", err=True)
+            continue
+        requests.append(GenerationRequest.ask(str(sample.row), sample.question, images, sampling=sampling))
+    return requests
+
+
+def _write_table(home: RunFolder, found: Sequence[EngineComparison]) -> Path:
+    from vlmhb.data.tables import write_table
+
+    path = home.path / "compare.csv"
+    header = ("engine", "reference", "row", "verdict", "prompt_equal", "first_difference", "gap", "detail")
+    rows = (
+        (engine.name, engine.reference, c.id, c.verdict, c.prompt_equal, c.first_difference, c.gap, c.detail)
+        for engine in found
+        for c in engine.comparisons
+    )
+    write_table(path, header, rows)
+    return path
+
+
+def _print(found: Sequence[EngineComparison], requests: int, table: Path) -> None:
+    width = max(len(engine.name) for engine in found)
+    click.echo(f"{requests} requests, compared with {found[0].reference}:")
+    for engine in found:
+        if engine.problem:
+            click.echo(f"  {engine.name:{width}}  not compared: {engine.problem}")
+            continue
+        counts = ", ".join(f"{engine.count(verdict)} {verdict}" for verdict in VERDICTS if engine.count(verdict))
+        click.echo(f"  {engine.name:{width}}  {counts}")
+        for c in engine.comparisons:
+            if c.verdict not in ("same", "both failed"):
+                where = "" if c.first_difference is None else f", first at token {c.first_difference}"
+                gap = "" if c.gap is None else f", gap {c.gap:.4f}"
+                click.echo(f"    row {c.id}: {c.verdict}{where}{gap}{': ' + c.detail if c.detail else ''}")
+    click.echo(f"Table: {table}")
