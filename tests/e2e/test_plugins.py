@@ -43,7 +43,7 @@ BROKEN_PLUGINS = {
         ["vlmhb_metrics", "lexicon"],
     ),
     "metrictaken": (
-        "import vlmhb\nclass M(vlmhb.Metric):\n    name = title = 'cer'\n    def score(self, references, answers): ...\n"
+        "import vlmhb\nclass M(vlmhb.Metric):\n    name = title = 'cer'\n    def score(self, pairs): ...\n"
         "@vlmhb.hookimpl\ndef vlmhb_metrics(): return [M()]\n",
         ["'cer'", "taken"],
     ),

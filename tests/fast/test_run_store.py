@@ -6,11 +6,13 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from vlmhb import GenerationResult
 from vlmhb.errors import RequestError, RunError
-from vlmhb.run.store import PlannedRow, RunStore, storable
+from vlmhb.metrics.stored import read_frames
+from vlmhb.run.store import ROWS_AND_ANSWERS, PlannedRow, RunStore, storable
 
 
 def row(number: int, *, job: int = 1, key: bytes | None = None, **fields: Any) -> PlannedRow:
@@ -129,7 +131,12 @@ def test_everything_saved_is_there_for_another_process_at_once(store: RunStore, 
 def test_any_text_comes_back_as_it_was(store: RunStore, text: str) -> None:
     plan(store, row(1, reference=text, question=text, doc_class=text))
     store.save(b"key 1", answer(text))
-    assert store.read("a.text, r.reference, r.question, r.doc_class", 1).fetchall() == [(text,) * 4]
+    (frame,) = read_frames(
+        store.path,
+        f"SELECT r.row AS row, a.text AS text, reference, question, doc_class {ROWS_AND_ANSWERS}",
+        {"row": pl.Int64, **dict.fromkeys(("text", "reference", "question", "doc_class"), pl.String)},
+    )
+    assert frame.rows() == [(1, *(text,) * 4)]
 
 
 def test_unpaired_surrogates_become_the_replacement_character() -> None:

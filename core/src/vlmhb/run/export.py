@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import msgspec
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
-from vlmhb.run.store import ERROR, STATUS, RunStore
+from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore
 
 if TYPE_CHECKING:
     import polars
@@ -21,26 +20,20 @@ if TYPE_CHECKING:
 CHUNK = 50_000
 _JOB_COLUMNS = ("config_row", "dataset", "task", "backend", "model_name")
 _SCORED = ("row", "data_index", "doc_class", "question_type", "reference", "answer", "status")
-_MORE = (
-    ("image_path", "r.image_path"),
-    ("question", "r.question"),
-    ("split", "r.split"),
-    ("error", ERROR),
-    ("finish_reason", "a.finish_reason"),
-    ("prompt_tokens", "a.prompt_tokens"),
-    ("cached_tokens", "a.cached_tokens"),
-    ("output_tokens", "a.output_tokens"),
-    ("queue_time", "a.queue_time"),
-    ("time_to_first_token", "a.time_to_first_token"),
-    ("time_per_output_token", "a.time_per_output_token"),
-    ("total_time", "a.total_time"),
-    ("row_notes", "r.notes"),
-    ("answer_notes", "a.notes"),
-)
-_QUERY = (
-    "r.row, r.data_index, r.doc_class, r.question_type, r.reference, "
-    f"CASE WHEN {STATUS} = 'ok' THEN a.text END, {STATUS}, " + ", ".join(sql for _, sql in _MORE)
-)
+_SQL = {
+    **{name: f"r.{name}" for name in ("row", "data_index", "doc_class", "question_type", "reference")},
+    "answer": f"CASE WHEN {STATUS} = 'ok' THEN a.text END",
+    "status": STATUS,
+    **{name: f"r.{name}" for name in ("image_path", "question", "split")},
+    "error": ERROR,
+    **{name: f"a.{name}" for name in ("finish_reason", "prompt_tokens", "cached_tokens", "output_tokens")},
+    **{name: f"a.{name}" for name in ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")},
+    "row_notes": "r.notes",
+    "answer_notes": "a.notes",
+}
+"""The columns of a job's rows and where the database has them."""
+_INTEGERS = ("row", "prompt_tokens", "cached_tokens", "output_tokens")
+_FLOATS = ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")
 _ANSWER_COLUMNS = (
     *_JOB_COLUMNS,
     *("row", "data_index", "image_path", "question", "reference", "answer", "status", "error"),
@@ -102,6 +95,7 @@ def export(
         write_table(home.answers, (*_ANSWER_COLUMNS, *names), rows)
         tables = tuple(_job_tables(job, scorers[number]) for number, job in jobs.items())
         _write_metrics(home, tables)
+        store.remember_scoring(metrics, normalize)
     except OSError as error:
         raise RunError(f"the exports cannot be written to {home.path}: {error.strerror}") from error
     counts = store.counts()
@@ -113,7 +107,7 @@ def _answer_lines(
 ) -> Iterator[list[str]]:
     """Lines of ``answers.csv`` of one job; feeds the job's scorer on the way."""
     front = {name: job[name] for name in _JOB_COLUMNS}
-    for frame in _frames(store.read(_QUERY, number)):
+    for frame in _frames(store, number):
         scored = scorer.add(frame.select(_SCORED))
         extra = [name for name in scored.columns if name not in frame.columns]
         for line in frame.hstack(scored.select(extra)).iter_rows(named=True):
@@ -122,15 +116,16 @@ def _answer_lines(
             yield [_cell(line.get(name)) for name in (*_ANSWER_COLUMNS, *metrics)]
 
 
-def _frames(cursor: sqlite3.Cursor) -> Iterator[polars.DataFrame]:
+def _frames(store: RunStore, job: int) -> Iterator[polars.DataFrame]:
     import polars as pl
 
-    numbers = {"row": pl.Int64, "prompt_tokens": pl.Int64, "cached_tokens": pl.Int64, "output_tokens": pl.Int64}
-    times = dict.fromkeys(("queue_time", "time_to_first_token", "time_per_output_token", "total_time"), pl.Float64)
-    names = [*_SCORED, *(name for name, _ in _MORE)]
-    schema = {name: numbers.get(name) or times.get(name) or pl.String for name in names}
-    while chunk := cursor.fetchmany(CHUNK):
-        yield pl.DataFrame(chunk, schema=schema, orient="row")
+    from vlmhb.metrics.stored import read_frames
+
+    schema = {
+        name: pl.Int64 if name in _INTEGERS else pl.Float64 if name in _FLOATS else pl.String for name in _SQL
+    }
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in _SQL.items())
+    yield from read_frames(store.path, f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ?", schema, (job,), CHUNK)
 
 
 def _notes(text: str | None) -> list[str]:

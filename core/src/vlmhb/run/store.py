@@ -133,6 +133,16 @@ class RunStore:
         """Note why no model could be asked for these jobs; None takes the note back."""
         self._db.executemany("UPDATE jobs SET failure = ? WHERE job = ?", [(message, job) for job in jobs])
 
+    def remember_scoring(self, metrics: Iterable[str], normalize: Iterable[str]) -> None:
+        """Keep what the rows were last scored with, where that is not what the jobs were planned with."""
+        chosen = msgspec.json.encode({"metrics": list(metrics), "normalize": list(normalize)}).decode()
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('scoring', ?)", (chosen,))
+
+    def scoring(self) -> dict[str, list[str]]:
+        """The names kept by :meth:`remember_scoring`; empty lists stand for the jobs' own."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = 'scoring'").fetchone()
+        return msgspec.json.decode(found[0], type=dict[str, list[str]]) if found else {}
+
     def image_digest(self, path: str, size: int, mtime_ns: int) -> str | None:
         """The digest of an image file seen before, if its size and time are unchanged."""
         query = "SELECT digest FROM images WHERE path = ? AND size = ? AND mtime_ns = ?"
@@ -208,10 +218,6 @@ class RunStore:
     def _digest_of(self, path: str) -> str:
         found = self._db.execute("SELECT digest FROM images WHERE path = ?", (path,)).fetchone()
         return found[0] if found else ""
-
-    def read(self, columns: str, job: int) -> sqlite3.Cursor:
-        """A cursor over a job's rows joined with their answers, in row order."""
-        return self._db.execute(f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ? ORDER BY r.row", (job,))
 
     def close(self) -> None:
         """Close the database, folding the write-ahead log into the file."""
