@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 import uv
+from support.docs import name_tables
 from support.envs import CORE, ROOT, Env, make_env, run
-from support.runs import RunResults, write_csv
+from support.runs import RunResults, read_csv, write_csv
 
 EXAMPLE = ROOT / "examples" / "vlmhb-baseline"
 ROWS = [("Colour?", "blue"), ("Colour?", "red"), ("Colour?", "blue"), ("Size?", "10; 20")]
@@ -91,3 +93,22 @@ def test_a_file_that_is_not_there_is_said_without_a_traceback(example_env: Env, 
 
 def test_its_own_tests_pass(example_env: Env) -> None:
     example_env.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests"))
+
+
+def test_the_documentation_names_every_field_of_the_manifest(example_env: Env, config: Path, tmp_path: Path) -> None:
+    example_env.vlmhb("run", str(config), "--out", str(tmp_path / "out"))
+    manifest = RunResults(tmp_path / "out").manifest
+    tables = name_tables()
+    assert set(manifest) == set(tables["manifest-fields"].rows)
+    for job in manifest["jobs"]:
+        assert set(job) == set(tables["manifest-job-fields"].rows)
+    for model in manifest["models"]:
+        assert set(model) == set(tables["manifest-model-fields"].rows)
+    assert set(manifest["machine"]) == set(re.findall(r"`(\w+)`", tables["manifest-fields"].rows["machine"]["holds"]))
+
+
+def test_the_documentation_names_every_column_of_a_comparison(example_env: Env, config: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cards = str(config.parent / "cards")
+    example_env.vlmhb("compare", "any", "-b", "baseline,baseline", "-d", cards, "--out", str(out))
+    assert list(read_csv(out / "compare.csv")[0]) == list(name_tables()["compare-columns"].rows)
