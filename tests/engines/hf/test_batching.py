@@ -8,6 +8,11 @@ from .conftest import answers, ask, one_by_one
 pytestmark = pytest.mark.hf
 
 VISUAL = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "idefics3", "gemma3")
+FEW = (
+    *("text", "text-one-character", "text-russian", "text-lines", "text-system", "text-special-words", "text-1-token"),
+    *("image", "image-640x480", "image-wide", "image-one-pixel", "image-rgba", "image-special-words", "image-russian"),
+    *("two-images", "two-images-swapped"),
+)
 TEXTUAL = ("llama", "gpt2", "mistral", "bloom", "falcon")
 
 
@@ -21,8 +26,9 @@ def loaded(request, folder_of):
 
 @pytest.fixture(scope="module")
 def asked(loaded):
+    """All parity requests for Qwen2-VL, a part of them for the others."""
     family, _ = loaded
-    requests = [request for request in parity_requests() if request.id != "text-long"]
+    requests = [request for request in parity_requests() if family == "qwen2_vl" or request.id in FEW]
     return [request for request in requests if family in VISUAL or not request.images]
 
 
@@ -32,7 +38,8 @@ def batched(loaded, asked):
 
 
 def test_a_batch_gives_the_tokens_of_single_requests(loaded, asked, batched):
-    single = one_by_one(loaded[1], asked)
+    single = one_by_one(loaded[1], asked[::3])
+    batched = {id: batched[id] for id in single}
     assert all(result.ok for result in single.values())
     assert {id: result.token_ids for id, result in batched.items()} == {
         id: result.token_ids for id, result in single.items()
@@ -45,7 +52,7 @@ def test_a_batch_gives_the_tokens_of_single_requests(loaded, asked, batched):
 def test_the_answers_say_something(loaded, batched):
     """A model that always writes the same would pass every comparison."""
     different = len({result.token_ids for result in batched.values()})
-    assert different >= (8 if loaded[0] == "gemma3" else 0.8 * len(batched))
+    assert different >= (5 if loaded[0] == "gemma3" else 0.8 * len(batched))
 
 
 def test_transformers_alone_gives_the_same_tokens(loaded, asked, batched, folder_of):
@@ -85,7 +92,7 @@ class Plain:
             inputs = self.processor(text=[text], images=[images] if images else None, return_tensors="pt")
         else:
             inputs = self.processor([text], return_tensors="pt", add_special_tokens=False)
-        inputs.pop("token_type_ids", None) if not self.visual else None
+            inputs.pop("token_type_ids", None)
         out = self.model.generate(**inputs, max_new_tokens=request.sampling.max_tokens, do_sample=False)[0].tolist()
         prompt = inputs["input_ids"][0].tolist()
         return prompt, out[len(prompt) :]

@@ -56,7 +56,8 @@ def load_torch_model(folder: ModelFolder, spec: ModelSpec, *, takes_images: bool
     except torch.OutOfMemoryError as error:
         raise ModelLoadError(f"{name} does not fit into the memory of {spec.device}: {error}") from error
     except _LOAD_ERRORS as error:
-        raise ModelLoadError(f"{name} cannot be loaded: {_first_lines(error)}") from error
+        with_what = f" with attn_implementation {wanted}" if wanted is not None else ""
+        raise ModelLoadError(f"{name} cannot be loaded{with_what}: {_first_lines(error)}") from error
     _check_weights(name, report)
     used = attention_of(model)
     if wanted is not None and set(used.values()) != {wanted}:
