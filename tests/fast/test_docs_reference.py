@@ -114,7 +114,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     },
 }
 ELSEWHERE = {
-    *("annotation-columns", "answers-columns", "table-columns"),  # below
+    *("annotation-columns", "answers-columns", "table-columns", "empty-texts"),  # below
     *(
         "manifest-fields",
         "manifest-job-fields",
@@ -146,6 +146,21 @@ def test_metrics_are_described_as_they_are() -> None:
     for metric in METRICS.values():
         for paper in re.findall(r"arXiv:[\d.]+", metric.source):
             assert paper in page
+
+
+def test_the_values_for_empty_texts() -> None:
+    cases = {
+        "reference empty, answer empty": ("", ""),
+        "reference empty, answer not": ("", "two words"),
+        "answer empty, reference not": ("two words", ""),
+    }
+    words = {"characters of the answer": 9, "words of the answer": 2}
+    rows = TABLES["empty-texts"].rows
+    assert set(rows) == set(METRICS)
+    for name, row in rows.items():
+        for case, (reference, answer) in cases.items():
+            (found,) = METRICS[name].score(vlmhb.Pairs([reference], [answer]))["value"]
+            assert found == float(words.get(row[case], row[case])), f"{name}: {case}"
 
 
 def test_the_defaults_in_the_config_reference() -> None:
