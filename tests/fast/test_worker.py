@@ -262,6 +262,20 @@ def test_a_death_that_does_not_repeat_costs_nothing(open_model):
     assert script.loads() == 2
 
 
+def test_stop_is_kept_over_a_death(open_model, events):
+    model, script = open_model({"id": "5", "do": "kill"}, batch=4, delay=0.05)
+    control = GenerationControl()
+    results = {}
+    for result in model.generate_requests(ask(40), control):
+        results[result.id] = result
+        if result.id == "4":
+            control.stop.set()
+    assert {id for id, r in results.items() if r.ok} == {"0", "1", "2", "3", "4"}
+    assert results["5"].finish_reason == results["6"].finish_reason == "skipped"
+    assert script.loads() == 1
+    assert not any("again" in event for event in events if "SIGKILL" not in event)
+
+
 def test_several_culprits(open_model):
     culprits = ["3", "4", "20", "33"]
     model, _ = open_model(*({"id": id, "do": "segfault"} for id in culprits), batch=8)

@@ -150,7 +150,8 @@ class WorkerModel(ModelInterface):
                 for result in queue.died(round, *flight.split(), death.reason, _kind(death)):
                     restarts.culprit_found()
                     yield result
-                self._count_restart(restarts, report)
+                if not control.stop.is_set():
+                    self._count_restart(restarts, report)
             else:
                 if not round.suspects:
                     return
