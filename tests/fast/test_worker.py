@@ -277,11 +277,11 @@ def test_stop_is_kept_over_a_death(open_model, events):
 
 
 def test_several_culprits(open_model):
-    culprits = ["3", "4", "20", "33"]
+    culprits = ["3", "4"]
     model, _ = open_model(*({"id": id, "do": "segfault"} for id in culprits), batch=8)
-    results = {r.id: r for r in model.generate_requests(ask(40))}
+    results = {r.id: r for r in model.generate_requests(ask(12))}
     assert sorted((id for id, r in results.items() if not r.ok), key=int) == culprits
-    assert len(results) == 40
+    assert len(results) == 12
 
 
 def test_worker_that_always_dies_is_given_up(open_model, events):
