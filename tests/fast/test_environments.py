@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.envs import CORE, SCRIPTED
-from vlmhb import EnvironmentRecipe, __version__
+from vlmhb import BackendInfo, EnvironmentRecipe, __version__
 from vlmhb.contract import CONTRACT_VERSION
 from vlmhb.environments import manage, places, record, registered, sources, uv
 from vlmhb.environments.create import create, fits
@@ -48,7 +48,7 @@ def make_record(path: Path, **changes: object) -> record.Record:
         "asked_python": None,
         "asked_plugin": None,
         "recipe": EnvironmentRecipe(env={"A": "1"}),
-        "engines": {"engine": "1.0"},
+        "info": BackendInfo(name="scripted", engine="engine", engine_version="1.0", devices=("cpu",)),
         "freeze": ("engine==1.0",),
         "packages": record.packages_in(path),
         "created": "2026-01-01T00:00:00+00:00",

@@ -7,21 +7,22 @@ from typing import Any
 import click
 import msgspec
 
-from vlmhb.discovery.registry import OFFICIAL_BACKENDS, Registry
+from vlmhb.discovery.registry import OFFICIAL_BACKENDS
+from vlmhb.engines import Engines
 from vlmhb.errors import PluginError
 
 
 @click.command("backends", short_help="List the inference engines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def command(as_json: bool) -> None:
-    """List the inference engines: installed, broken (with the reason), or known and not installed.
+    """List the inference engines: installed here, in an environment of their own, broken (with the reason), or absent.
 
     \b
     Example:
       vlmhb backends
       vlmhb backends --json
     """
-    registry = Registry()
+    registry = Engines()
     entries = [_entry(registry, name) for name in registry.backend_names()]
     entries += [_absent(name) for name in OFFICIAL_BACKENDS if name not in registry.backend_names()]
     listed = {(entry["name"], entry["distribution"]) for entry in entries}
@@ -37,7 +38,11 @@ def command(as_json: bool) -> None:
         _print(entries, _plugins(registry), problems)
 
 
-def _entry(registry: Registry, name: str) -> dict[str, Any]:
+def _entry(registry: Engines, name: str) -> dict[str, Any]:
+    if not registry.is_here(name):
+        info = registry.backend_info(name)
+        status = "unusable" if info.problem else "own environment"
+        return {**msgspec.to_builtins(info), "distribution": None, "version": None, "status": status}
     ref = registry.backend_ref(name)
     entry: dict[str, Any] = {"name": name, "distribution": ref.distribution, "version": ref.version}
     try:
@@ -54,11 +59,11 @@ def _absent(name: str) -> dict[str, Any]:
         "distribution": f"vlmhb-{name}",
         "version": None,
         "status": "not installed",
-        "problem": f"pip install 'vlmhb[{name}]'",
+        "problem": f"get it with: vlmhb env create {name}   (or here: pip install 'vlmhb[{name}]')",
     }
 
 
-def _plugins(registry: Registry) -> list[dict[str, Any]]:
+def _plugins(registry: Engines) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(ref) for ref in registry.plugins()]
 
 
@@ -66,7 +71,7 @@ def _print(entries: list[dict[str, Any]], plugins: list[dict[str, Any]], problem
     rows = [("backend", "status", "plugin", "engine", "devices")]
     for entry in entries:
         engine = f"{entry.get('engine', '')} {entry.get('engine_version') or ''}".strip()
-        plugin = f"{entry['distribution']} {entry['version'] or ''}".strip()
+        plugin = f"{entry['distribution'] or ''} {entry['version'] or ''}".strip()
         rows.append((entry["name"], entry["status"], plugin, engine, ", ".join(entry.get("devices", ()))))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row, entry in zip(rows, [{}, *entries], strict=True):

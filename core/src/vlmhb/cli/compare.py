@@ -15,7 +15,7 @@ from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, sampli
 if TYPE_CHECKING:
     from vlmhb.compare.engines import EngineAnswers, EngineComparison
     from vlmhb.contract.request import GenerationRequest
-    from vlmhb.discovery.registry import Registry
+    from vlmhb.engines import Engines
     from vlmhb.run.folder import RunFolder
 
 VERDICTS = ("same", "near tie", "different", "different prompt", "failed", "both failed")
@@ -54,14 +54,14 @@ def command(
     from vlmhb.compare.engines import compare_engines
     from vlmhb.compare.tokens import NEAR_TIE
     from vlmhb.contract.calls import sampling_from
-    from vlmhb.discovery.registry import Registry
+    from vlmhb.engines import Engines
     from vlmhb.errors import ConfigError
     from vlmhb.run.folder import RunFolder
 
     names = [name.strip() for name in backends.split(",") if name.strip()]
     if len(names) < 2:
         raise ConfigError("name at least two backends, for example: -b hf,vllm")
-    registry = Registry()
+    registry = Engines()
     params = sampling_from({name: sampling[name] for name in SAMPLING_NAMES})
     requests = _requests(registry, dataset, limit, params)
     with RunFolder(out or Path("runs/compare")) as home:
@@ -76,7 +76,7 @@ def command(
 
 
 def _ask(
-    registry: Registry,
+    registry: Engines,
     name: str,
     model: str,
     options: Sequence[str],
@@ -99,17 +99,19 @@ def _ask(
     listener.loading(name, model, len(requests))
     listener.begin(len(requests))
     try:
-        return ask_engine(name, lambda: open_engine(backend, spec, home, listener.note), requests, listener.answered)
+        return ask_engine(
+            name, lambda: open_engine(registry, backend, spec, home, listener.note), requests, listener.answered
+        )
     finally:
         listener.close()
 
 
-def _model_path(registry: Registry, model: str) -> str:
+def _model_path(registry: Engines, model: str) -> str:
     named = registry.named_models().get(model) if not Path(model).exists() else None
     return named.path if named else model
 
 
-def _requests(registry: Registry, dataset: str, limit: int | None, sampling: Any) -> list[GenerationRequest]:
+def _requests(registry: Engines, dataset: str, limit: int | None, sampling: Any) -> list[GenerationRequest]:
     """The dataset's questions as requests; rows that cannot be asked are left to the engines to refuse."""
     import itertools
 

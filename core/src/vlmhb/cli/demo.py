@@ -30,10 +30,10 @@ def command(backend: str | None, out: Path, limit: int | None, fresh: bool) -> N
     """
     from vlmhb.api import only_backend
     from vlmhb.cli.run import finish, run_config
-    from vlmhb.discovery.registry import Registry
+    from vlmhb.engines import Engines
     from vlmhb.errors import PluginError
 
-    registry = Registry()
+    registry = Engines()
     models = registry.named_models()
     name = next((name for name in MODELS if name in models), None)
     if name is None or DATASET not in registry.named_datasets():

@@ -44,10 +44,10 @@ def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **
     from vlmhb.cli.progress import make_listener
     from vlmhb.config.job import Overrides
     from vlmhb.config.plan import read_plan_config
-    from vlmhb.discovery.registry import Registry
+    from vlmhb.engines import Engines
     from vlmhb.run.runner import run
 
-    registry = Registry()
+    registry = Engines()
     sampling = {name: chosen[name] for name in SAMPLING_NAMES if chosen.get(name) is not None}
     model, options = split_pairs(chosen.get("options") or ())
     overrides = Overrides(

@@ -12,7 +12,7 @@ from vlmhb.config.names import canonical_backend, nearest, suggestion
 from vlmhb.config.sheet import Setting
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.calls import option_problem
-from vlmhb.discovery.registry import OFFICIAL_BACKENDS
+from vlmhb.discovery.registry import OFFICIAL_BACKENDS, how_to_get
 from vlmhb.errors import Fault
 
 
@@ -56,7 +56,7 @@ class Engines:
             return usable[0]
         if usable:
             raise CellError("no backend is named, and there are several.", f"Write one of {', '.join(usable)}.")
-        installs = " or ".join(_install(name) for name in OFFICIAL_BACKENDS)
+        installs = " or ".join(how_to_get(name) for name in OFFICIAL_BACKENDS)
         raise CellError("no backend is named, and none can be used here.", f"Install one: {installs}.")
 
     def _problem(self, name: str) -> str | None:
@@ -67,11 +67,11 @@ class Engines:
     def _absent(self, name: str) -> tuple[str, str]:
         installed = f"Installed: {', '.join(self.installed) or 'none'}."
         if name in OFFICIAL_BACKENDS:
-            return f"the backend {name} is not installed.", f"Install it: {_install(name)}. {installed}"
+            return f"the backend {name} is not installed.", f"Install it: {how_to_get(name)}. {installed}"
         near = nearest(name, self.known)
         if near is None:
             return f"there is no backend {name!r}.", installed
-        install = f" Install it: {_install(near)}." if near not in self.installed else ""
+        install = f" Install it: {how_to_get(near)}." if near not in self.installed else ""
         return f"there is no backend {name!r}.", f"Did you mean {near}?{install} {installed}"
 
 
@@ -92,7 +92,3 @@ def check_options(info: BackendInfo, settings: Mapping[str, Setting], faults: li
         if problem := option_problem(options[name], checked[name]):
             faults.append(setting.fault(f"{problem}."))
     return checked
-
-
-def _install(name: str) -> str:
-    return f"pip install 'vlmhb[{name}]'"

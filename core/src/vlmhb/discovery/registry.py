@@ -27,6 +27,11 @@ OFFICIAL_BACKENDS = ("hf", "vllm", "sglang")
 """Backends of this project, each in the distribution ``vlmhb-<name>``; named when they are not installed."""
 
 
+def how_to_get(name: str) -> str:
+    """The commands that bring an official backend."""
+    return f"vlmhb env create {name} (an environment of its own), or pip install 'vlmhb[{name}]' (here)"
+
+
 class Registry:
     """Plugins of this environment, each imported when it is first needed; a broken one is a problem, not an error."""
 
@@ -223,7 +228,7 @@ class Registry:
         near = difflib.get_close_matches(name, [*names, *OFFICIAL_BACKENDS], n=1)
         text = f"there is no backend {name!r}."
         if name in OFFICIAL_BACKENDS:
-            text = f"the backend {name} is not installed here; install it with: pip install 'vlmhb[{name}]'."
+            text = f"the backend {name} is not installed; get it with: {how_to_get(name)}."
         elif near:
             text += f" Did you mean {near[0]}?"
         return f"{text} Installed: {', '.join(names) or 'none'}."

@@ -202,7 +202,7 @@ class Maker:
             asked_python=self._python,
             asked_plugin=plugin.value if self._plugin else None,
             recipe=recipe,
-            engines={info.engine: info.engine_version or "unknown"},
+            info=info,
             freeze=tuple(frozen.stdout.splitlines()),
             packages=record.packages_in(self.folder),
             created=datetime.now(UTC).isoformat(timespec="seconds"),

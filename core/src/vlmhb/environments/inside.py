@@ -13,7 +13,7 @@ import msgspec
 
 from vlmhb import __version__
 from vlmhb.contract import CONTRACT_VERSION
-from vlmhb.contract.backend import EnvironmentRecipe
+from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
 from vlmhb.errors import VlmhbError
 
 
@@ -22,8 +22,7 @@ class Backend(msgspec.Struct, frozen=True):
 
     distribution: str
     version: str
-    engine: str | None
-    engine_version: str | None
+    info: BackendInfo | None
     problem: str | None
 
 
@@ -61,9 +60,9 @@ def contents() -> Outcome:
         ref = registry.backend_ref(name)
         try:
             info = registry.backend_info(name)
-            found[name] = Backend(ref.distribution, ref.version, info.engine, info.engine_version, info.problem)
+            found[name] = Backend(ref.distribution, ref.version, info, info.problem)
         except PluginError as error:
-            found[name] = Backend(ref.distribution, ref.version, None, None, str(error))
+            found[name] = Backend(ref.distribution, ref.version, None, str(error))
     return Outcome(contents=Contents(__version__, CONTRACT_VERSION, found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ import msgspec
 
 from vlmhb import __version__
 from vlmhb.contract import CONTRACT_VERSION
+from vlmhb.contract.backend import BackendInfo
 from vlmhb.environments import places, record, registered, uv
 from vlmhb.environments.create import create, launch_of
 from vlmhb.environments.device import DEVICES, has_cuda
@@ -149,6 +151,33 @@ def find_environment(backend: str, *, device: str | None = None, rebuild: Progre
     return None
 
 
+def backends_elsewhere() -> dict[str, BackendInfo]:
+    """What the backends of all environments said about themselves; ``problem`` is set where one is of no use now.
+
+    Looks at files only. Where several environments hold a backend, the one that :func:`find_environment` would take
+    counts.
+    """
+    found: dict[str, BackendInfo] = {}
+    for kind in sorted(DEVICES, key=lambda name: (name == "cuda") != has_cuda()):
+        for path in sorted(places.environments_folder().glob(f"*-{kind}")):
+            made = record.read(path)
+            if isinstance(made, str):
+                backend = path.name.removesuffix(f"-{kind}")
+                problem: str | None = f"the environment {path.name} cannot be used: {made}"
+                info = BackendInfo(name=backend, engine="", engine_version=None, devices=(), problem=problem)
+            else:
+                reason = record.problem(path, made)
+                problem = f"the environment {path.name} must be made again: {reason}" if reason else made.info.problem
+                info = msgspec.structs.replace(made.info, problem=problem)
+            found.setdefault(info.name, info)
+    for entry in registered.read():
+        for name, backend_here in entry.contents.backends.items():
+            if backend_here.info is not None:
+                problem = _registered(entry).problem or backend_here.problem
+                found.setdefault(name, msgspec.structs.replace(backend_here.info, problem=problem))
+    return found
+
+
 def _launch_managed(path: Path, backend: str, device: str, rebuild: Progress | None) -> Launch:
     found = record.read(path)
     problem = found if isinstance(found, str) else record.problem(path, found)
@@ -191,7 +220,7 @@ def _managed(path: Path) -> Environment:
         device=found.device,
         python=found.python,
         core=found.core,
-        engines=found.engines,
+        engines=_engines([found.info]),
         problem=record.problem(path, found),
     )
 
@@ -203,16 +232,20 @@ def _registered(entry: registered.Entry) -> Environment:
         problem = f"there is no {entry.python} any more"
     elif (contents.core, contents.contract) != (__version__, CONTRACT_VERSION):
         problem = f"it holds vlmhb {contents.core} and this is {__version__}"
-    backends = contents.backends.values()
+    infos = [backend.info for backend in contents.backends.values() if backend.info]
     return Environment(
         name=entry.path,
         kind="registered",
         path=entry.path,
         backends=tuple(contents.backends),
         core=contents.core,
-        engines={b.engine: b.engine_version for b in backends if b.engine and b.engine_version},
+        engines=_engines(infos),
         problem=problem,
     )
+
+
+def _engines(infos: Iterable[BackendInfo]) -> dict[str, str]:
+    return {info.engine: info.engine_version or "unknown" for info in infos}
 
 
 def _deep_problem(environment: Environment) -> str | None:

@@ -10,12 +10,12 @@ import msgspec
 
 from vlmhb import __version__
 from vlmhb.contract import CONTRACT_VERSION
-from vlmhb.contract.backend import EnvironmentRecipe
+from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
 from vlmhb.environments.places import python_of
 from vlmhb.environments.sources import Source
 
 FILE = "vlmhb-environment.json"
-FORMAT = 1
+FORMAT = 2
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         sources: the core and the plugin, in this order.
         asked_python, asked_plugin: what the user asked for, so that it can be made again in the same way.
         recipe: what the plugin wanted.
-        engines: the engine's distribution and version, as the plugin told them.
+        info: what the backend said about itself when the environment was made.
         freeze: exact versions, one ``name==version`` each.
         packages: names of the metadata folders in site-packages, to notice later changes.
         created: time, in UTC.
@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     asked_python: str | None
     asked_plugin: str | None
     recipe: EnvironmentRecipe
-    engines: dict[str, str]
+    info: BackendInfo
     freeze: tuple[str, ...]
     packages: tuple[str, ...]
     created: str
@@ -71,6 +71,8 @@ def read(path: Path) -> Record | str:
     """The record of an environment, or why there is none that can be used."""
     try:
         return msgspec.json.decode((path / FILE).read_bytes(), type=Record)
+    except msgspec.ValidationError:
+        return "it was made by another version of vlmhb"
     except FileNotFoundError:
         return "it was not finished"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -121,9 +121,7 @@ def _frames(store: RunStore, job: int) -> Iterator[polars.DataFrame]:
 
     from vlmhb.metrics.stored import read_frames
 
-    schema = {
-        name: pl.Int64 if name in _INTEGERS else pl.Float64 if name in _FLOATS else pl.String for name in _SQL
-    }
+    schema = {name: pl.Int64 if name in _INTEGERS else pl.Float64 if name in _FLOATS else pl.String for name in _SQL}
     columns = ", ".join(f"{sql} AS {name}" for name, sql in _SQL.items())
     yield from read_frames(store.path, f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ?", schema, (job,), CHUNK)
 

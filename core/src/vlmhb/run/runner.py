@@ -16,7 +16,7 @@ from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.request import GenerationRequest, ImageInput
 from vlmhb.contract.result import GenerationResult
-from vlmhb.discovery.registry import Registry
+from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
 from vlmhb.run.engine import open_engine
 from vlmhb.run.export import Summary, export
@@ -82,7 +82,7 @@ class _Group(msgspec.Struct):
 
 def run(
     plan: Plan,
-    registry: Registry,
+    engines: Engines,
     config: Path,
     folder: Path,
     listener: Listener,
@@ -94,7 +94,7 @@ def run(
 
     Args:
         plan: checked jobs.
-        registry: the plugins.
+        engines: the plugins.
         config: the file the plan was read from, for the manifest.
         folder: the run's folder; made when it is not there.
         listener: hears the progress.
@@ -107,7 +107,7 @@ def run(
     with RunFolder(folder) as home, RunStore(home.database) as store:
         manifest = Manifest(home, config, plan.notes)
         jobs = dict(enumerate(plan.jobs, 1))
-        _store_plan(store, jobs, registry, limit)
+        _store_plan(store, jobs, engines, limit)
         if fresh:
             store.forget_answers()
         asked = [number for number, job in jobs.items() if not job.only_evaluate]
@@ -117,10 +117,10 @@ def run(
         generated = 0
         with _stop_on_interrupt(control, listener):
             for group in _groups(jobs):
-                for result in _answer(group, store, home, manifest, listener, control):
+                for result in _answer(group, engines, store, home, manifest, listener, control):
                     generated += 1
                     listener.answered(result)
-        summary = export(store, registry, home)
+        summary = export(store, engines, home)
         manifest.write(store, summary, interrupted=control.stop.is_set())
         return Outcome(
             folder=folder,
@@ -131,19 +131,19 @@ def run(
         )
 
 
-def _store_plan(store: RunStore, jobs: dict[int, Job], registry: Registry, limit: int | None) -> None:
+def _store_plan(store: RunStore, jobs: dict[int, Job], engines: Engines, limit: int | None) -> None:
     digests = ImageDigests(store)
-    infos = {number: _info(registry, job) for number, job in jobs.items()}
+    infos = {number: _info(engines, job) for number, job in jobs.items()}
     store.replace_plan(
         {number: describe_job(job) for number, job in jobs.items()},
         (row for number, job in jobs.items() for row in plan_rows(number, job, infos[number], digests, limit)),
     )
 
 
-def _info(registry: Registry, job: Job) -> BackendInfo:
+def _info(engines: Engines, job: Job) -> BackendInfo:
     """The job's backend; a bare record where stored answers are scored and the engine is not there."""
     try:
-        return registry.backend_info(job.backend)
+        return engines.backend_info(job.backend)
     except (BackendNotFoundError, PluginError):
         if not job.only_evaluate:
             raise
@@ -162,6 +162,7 @@ def _groups(jobs: dict[int, Job]) -> list[_Group]:
 
 def _answer(
     group: _Group,
+    engines: Engines,
     store: RunStore,
     home: RunFolder,
     manifest: Manifest,
@@ -175,7 +176,7 @@ def _answer(
     name = next(iter(group.jobs.values())).model_name
     listener.loading(group.backend, name, pending)
     try:
-        model = open_engine(group.backend, group.spec, home, listener.note)
+        model = open_engine(engines, group.backend, group.spec, home, listener.note)
     except VlmhbError as error:
         store.fail_jobs(group.jobs, f"{name} could not be loaded on {group.backend}: {error}")
         listener.note(f"{name} could not be loaded on {group.backend}: {error}")
