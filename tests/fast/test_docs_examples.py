@@ -82,7 +82,7 @@ def commands(block: Block) -> list[tuple[str, str]]:
 def shell(command: str, env: Env, folder: Path, code: int) -> tuple[str, int]:
     """Run a command as a reader would type it; the exit code before it is in ``$?``. Its folder is called /home/me."""
     values = {**os.environ, "PATH": f"{env.path / 'bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
-    values |= {"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+    values |= {"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "VLMHB_HOME": str(env.path.parent / "data")}
     script = f"(exit {code}); {command}"
     done = subprocess.run(
         ["bash", "-c", script],
