@@ -106,9 +106,10 @@ class SharedMemoryFiles:
 
     def note(self, pids: list[int]) -> None:
         """Remember the new files that these processes have mapped or open."""
-        new = self._listing() - self._before
-        if new - self._seen:
-            self._seen |= new & self._used_by(pids)
+        new = {name: number for name, number in self._listing().items() if name not in self._before}
+        if new.keys() - self._seen:
+            used = self._used_by(pids)
+            self._seen |= {name for name, number in new.items() if number in used}
 
     def remove(self) -> list[str]:
         """Remove what is left of the group's files and return their names.
@@ -129,27 +130,36 @@ class SharedMemoryFiles:
         return removed
 
     def _unused(self) -> set[str]:
-        new = self._listing() - self._before
-        ours = {name for name in new if name in self._seen or name.startswith(SHARED_MEMORY_NAMES)}
-        return ours - self._used_by(list(process_parents())) if ours else ours
+        ours = {
+            name: number
+            for name, number in self._listing().items()
+            if name not in self._before and (name in self._seen or name.startswith(SHARED_MEMORY_NAMES))
+        }
+        used = self._used_by(list(process_parents())) if ours else set()
+        return {name for name, number in ours.items() if number not in used}
 
-    def _listing(self) -> set[str]:
-        return {path.name for path in SHARED_MEMORY.iterdir()} if SHARED_MEMORY.is_dir() else set()
+    def _listing(self) -> dict[str, int]:
+        """File name -> inode number. A semaphore is mapped under another name than the one it is then given."""
+        found: dict[str, int] = {}
+        for path in SHARED_MEMORY.iterdir() if SHARED_MEMORY.is_dir() else ():
+            with contextlib.suppress(OSError):
+                found[path.name] = path.stat().st_ino
+        return found
 
-    def _used_by(self, pids: list[int]) -> set[str]:
+    def _used_by(self, pids: list[int]) -> set[int]:
+        """Inode numbers of the shared-memory files that these processes have mapped or open."""
         prefix = f"{SHARED_MEMORY}/"
-        used: set[str] = set()
+        used: set[int] = set()
         for pid in pids:
             with contextlib.suppress(OSError):
                 for line in Path("/proc", str(pid), "maps").read_text(errors="replace").splitlines():
                     if prefix in line:
-                        used.add(line.split(prefix, 1)[1].removesuffix(" (deleted)"))
+                        used.add(int(line.split(maxsplit=5)[4]))  # address, rights, offset, device, inode, name
             with contextlib.suppress(OSError):
                 for link in Path("/proc", str(pid), "fd").iterdir():
                     with contextlib.suppress(OSError):
-                        target = str(link.readlink())
-                        if target.startswith(prefix):
-                            used.add(target.removeprefix(prefix).removesuffix(" (deleted)"))
+                        if str(link.readlink()).startswith(prefix):
+                            used.add(link.stat().st_ino)
         return used
 
 
