@@ -98,7 +98,9 @@ def _control_words(tokenizer: Any, processor: Any, template: str) -> set[str]:
 
 
 def _texts(values: Iterable[Any]) -> set[str]:
-    return {str(value) for value in values if value is not None and str(value).strip()}
+    # Some tokenizers keep AddedToken objects; other attributes with such names are numbers.
+    texts = [getattr(value, "content", value) for value in values]
+    return {text for text in texts if isinstance(text, str) and text.strip()}
 
 
 def _lost_text() -> RequestError:

@@ -80,7 +80,7 @@ class Row:
         )
 
 
-class RowProgress(StoppingCriteria):
+class RowProgress(StoppingCriteria):  # type: ignore[misc]
     """Called by ``generate`` after every step: hands each row its token, stops it, tells its text.
 
     Finished rows go on in the batch until the last one ends; their further tokens are dropped.

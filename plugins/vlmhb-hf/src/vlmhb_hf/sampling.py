@@ -11,7 +11,7 @@ from vlmhb import SamplingParams, TokenLogprob
 Candidates = tuple[TokenLogprob, ...]
 
 
-class RowSampling(LogitsProcessor):
+class RowSampling(LogitsProcessor):  # type: ignore[misc]
     """Turns the logits of a batch so that the greatest value of a row is the token to take.
 
     ``generate`` itself stays greedy. A sampled row gets Gumbel noise from a generator of its own (adding it to
