@@ -8,7 +8,7 @@ PROJECTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.to
 EDITABLE := -e core -e plugins/vlmhb-demo -e plugins/vlmhb-hf
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help venv demo test test-fast test-all lint format bench clean
+.PHONY: help venv demo test test-fast test-engines test-all lint format bench clean
 
 help:
 	@echo "make demo       run the embedded model on the embedded documents"
@@ -44,6 +44,23 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Each engine's own tests run inside its managed environment; pytest and the other plugins come in by PYTHONPATH, so
+# that the environment stays as vlmhb made it.
+ENGINES := vllm sglang
+EXTRAS := $(VENV)/engine-tests
+export VLMHB_HOME ?= $(VENV)/home
+
+test-engines: $(READY)
+	for engine in $(ENGINES); do $(BIN)/vlmhb env create $$engine --device cpu || exit 1; done
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(EXTRAS) --no-deps \
+		pytest iniconfig pluggy packaging pygments psutil
+	for engine in $(ENGINES); do \
+		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src:plugins/vlmhb-hf/src \
+		$(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest tests/engines/$$engine || exit 1; done
+	$(BIN)/pytest tests/engines/test_three_engines.py tests/engines/test_worker_kill.py
+
+test-all: test test-engines
 
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -45,6 +45,17 @@ def test_cases_of_pixels(case):
             assert np.abs(np.subtract(image.getpixel((x, y)), wanted)).max() <= tolerance
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_no_metadata_is_left_for_an_engine_to_act_on(format, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    buffer = io.BytesIO()
+    noise().save(buffer, format, exif=exif, dpi=(72, 72))
+    image = open_image(ImageInput(data=buffer.getvalue())).image
+    assert (dict(image.getexif()), image.info) == ({}, {})
+
+
 @pytest.mark.parametrize("name", ["cut.jpg", "cut.png"])
 def test_a_cut_off_file_is_an_error_that_names_it(name):
     with pytest.raises(ImageError, match=rf"{name} cannot be read: the file is cut off"):

@@ -99,7 +99,7 @@ def open_image(image: ImageInput, limits: ImageLimits = DEFAULT_LIMITS) -> Decod
             raise ImageError(
                 f"{image.label} ({picture.width} x {picture.height} pixels) needs too much memory"
             ) from error
-    return DecodedImage(rgb, tuple(f"{image.label}: {note}" for note in (*notes, *mode_notes)))
+    return DecodedImage(_bare(rgb), tuple(f"{image.label}: {note}" for note in (*notes, *mode_notes)))
 
 
 def image_size(image: ImageInput, limits: ImageLimits = DEFAULT_LIMITS) -> tuple[int, int]:
@@ -184,6 +184,13 @@ def _frames_note(picture: ImageFile.ImageFile) -> tuple[str, ...]:
     if not getattr(picture, "is_animated", False):
         return ()
     return ("the file has several frames or pages; only the first is used.",)
+
+
+def _bare(picture: Image.Image) -> Image.Image:
+    """The pixels without the file's metadata: an engine that finds the orientation tag turns the picture again."""
+    bare = picture.copy() if isinstance(picture, ImageFile.ImageFile) else picture
+    bare.info = {}
+    return bare
 
 
 def _turned_upright(picture: Image.Image) -> Image.Image:
