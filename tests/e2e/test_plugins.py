@@ -125,6 +125,17 @@ def test_c24_engines_that_cannot_be_imported(env: Env, listed: dict[str, Any]) -
     assert "Traceback" not in done.stderr
 
 
+def test_one_module_may_stand_in_both_groups(tmp_path: Path) -> None:
+    package = write_package(tmp_path, "both", HEALTHY, "vlmhb.backends")
+    toml = (package / "pyproject.toml").read_text()
+    (package / "pyproject.toml").write_text(toml + '[project.entry-points."vlmhb.plugins"]\nboth = "acme_both"\n')
+    made = make_env(tmp_path / "env", CORE, editable=True)
+    made.install(package)
+    found = json.loads(made.vlmhb("backends", "--json").stdout)
+    assert {entry["name"]: entry["status"] for entry in found["backends"]}["both"] == "installed"
+    assert found["left_out"] == []
+
+
 def test_everything_else_works_as_before(env: Env, tmp_path: Path) -> None:
     dataset = CASES / "C05" / "dataset"
     config = write_csv(

@@ -249,8 +249,34 @@ def test_only_evaluate_scores_what_is_there(tmp_path: Path, cli: Cli, script: Sc
     asked = len(script.asked())
     done = cli("run", make_config(tmp_path, {"only_evaluate_metrics": "True"}), "--out", out, code=1)
     assert len(script.asked()) == asked
-    assert "2 have no answer" in done.stderr
+    assert "2 rows not answered" in done.stderr
     assert RunResults(out).general["missing"] == "2"
+
+
+def test_two_configs_of_one_name_do_not_share_a_folder(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_dataset(tmp_path / "a" / "dataset", 2)
+    make_dataset(tmp_path / "b" / "dataset", 2)
+    for folder in ("a", "b"):
+        make_config(tmp_path / folder, {})
+    cli("run", "a/user_config.csv")
+    cli("run", tmp_path / "a" / "user_config.csv")
+    refused = cli("run", "b/user_config.csv", code=2)
+    assert "runs/user_config holds the run of" in refused.stderr
+    cli("run", "b/user_config.csv", "--out", "runs/b")
+
+
+def test_another_engine_version_is_said(tmp_path: Path, cli: Cli) -> None:
+    make_dataset(tmp_path / "dataset", 2)
+    config = make_config(tmp_path, {})
+    out = tmp_path / "out"
+    cli("run", config, "--out", out)
+    manifest = (out / "manifest.json").read_text()
+    (out / "manifest.json").write_text(manifest.replace('"engine_version": "0.1.0"', '"engine_version": "0.0.9"'))
+    done = cli("run", config, "--out", out)
+    assert "made with vlmhb-scripted 0.0.9, and this is 0.1.0" in done.stderr
 
 
 def test_score_recomputes_without_a_model(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
@@ -264,6 +290,7 @@ def test_score_recomputes_without_a_model(tmp_path: Path, cli: Cli, script: Scri
     general = RunResults(out).general
     assert "cer_mean" not in general
     assert general["normalize"] == "nfkc_case,punctuation"
+    assert RunResults(out).manifest["jobs"][0]["metrics"] == ["exact_match", "wer"]
     assert float(general["exact_match_mean"]) == pytest.approx(4 / 6, abs=1e-5)
     assert "Did you mean" in cli("score", out, "--metrics", "CERR", code=2).stderr
     assert "no run" in cli("score", tmp_path / "moved", code=2).stderr

@@ -7,22 +7,28 @@ from typing import Any
 import click
 import msgspec
 
+from vlmhb.contract.backend import BackendInfo
 from vlmhb.discovery.registry import OFFICIAL_BACKENDS
 from vlmhb.engines import Engines
 from vlmhb.errors import PluginError
 
 
 @click.command("backends", short_help="List the inference engines.")
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def command(as_json: bool) -> None:
+def command(name: str | None, as_json: bool) -> None:
     """List the inference engines: installed here, in an environment of their own, broken (with the reason), or absent.
 
     \b
     Example:
       vlmhb backends
       vlmhb backends --json
+      vlmhb backends hf               what it can do, and its options
     """
     registry = Engines()
+    if name is not None:
+        _show_one(registry.backend_info(name), as_json)
+        return
     entries = [_entry(registry, name) for name in registry.backend_names()]
     entries += [_absent(name) for name in OFFICIAL_BACKENDS if name not in registry.backend_names()]
     listed = {(entry["name"], entry["distribution"]) for entry in entries}
@@ -36,6 +42,24 @@ def command(as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
     else:
         _print(entries, _plugins(registry), problems)
+
+
+def _show_one(info: BackendInfo, as_json: bool) -> None:
+    """One backend in full."""
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(info), indent=1).decode())
+        return
+    click.echo(f"{info.name}: {info.engine} {info.engine_version or ''}, devices {', '.join(info.devices) or 'none'}")
+    if info.problem:
+        click.echo(f"It cannot be used: {info.problem}")
+    abilities = msgspec.to_builtins(info.capabilities).items()
+    click.echo(
+        "Capabilities: " + ", ".join(key if value is True else f"{key} {value}" for key, value in abilities if value)
+    )
+    click.echo("Options (model_options, or -o NAME=VALUE):")
+    for option in info.options:
+        default = "" if option.default is None else f" [default: {option.default}]"
+        click.echo(f"  {option.name} ({option.type}): {option.help}{default}")
 
 
 def _entry(registry: Engines, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ dataset;task;backend;model_name;metrics;max_tokens;dtype
 
 
 @click.command("demo", short_help="See it work, offline.")
-@click.option("--backend", "-b", help="The engine. [default: the only one installed]")
+@click.option("--backend", "-b", help="The engine. [default: hf, or the only one there is]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), help="[default: runs/demo]")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask only so many rows.")
 @click.option("--fresh", is_flag=True, help="Ask everything again.")
@@ -44,7 +44,7 @@ def command(backend: str | None, out: Path, limit: int | None, fresh: bool) -> N
     config.write_text(_CONFIG.format(dataset=DATASET, backend=backend, model=name), encoding="utf-8")
     click.echo(f"Model: {name}. {models[name].description}")
     outcome = run_config(config, out, limit=limit, fresh=fresh)
-    code = finish(outcome, "vlmhb demo")
-    if name != MODELS[0]:
+    code = finish(outcome)
+    if name != MODELS[0] and registry.backend_info(backend).needs_model_files:
         click.echo(f"{name} is randomly initialised: its answers are noise, and so are the figures above.")
     raise SystemExit(code)

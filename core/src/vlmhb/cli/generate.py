@@ -44,9 +44,9 @@ def command(
     from vlmhb.contract.calls import image_input, sampling_from
     from vlmhb.contract.model import GenerationControl
     from vlmhb.contract.request import GenerationRequest
-    from vlmhb.discovery.registry import Registry
+    from vlmhb.engines import Engines
 
-    registry = Registry()
+    registry = Engines()
     name = backend or only_backend(registry)
     fields = load_fields(registry.backend_info(name), options)
     params = sampling_from({**{name: sampling[name] for name in SAMPLING_NAMES}, "stop": stop})

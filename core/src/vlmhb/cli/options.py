@@ -38,7 +38,7 @@ def model_options(command: F) -> F:
         "options",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Model or engine option, for example -o dtype=float32 -o batch_size=8 (see: vlmhb backends).",
+        help="Model or engine option, for example -o dtype=float32 -o batch_size=8 (see: vlmhb backends NAME).",
     )(command)
 
 
@@ -57,7 +57,8 @@ def split_pairs(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     faults: list[Fault] = []
     for pair in pairs:
         try:
-            for name, value in parse_options(pair).items():
+            named = parse_options(pair) if pair.lstrip().startswith("{") else _one_option(pair)
+            for name, value in named.items():
                 if name in MODEL:
                     model[name] = MODEL[name](str(value))
                 else:
@@ -67,6 +68,15 @@ def split_pairs(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     if faults:
         raise ConfigError(faults)
     return model, options
+
+
+def _one_option(pair: str) -> dict[str, Any]:
+    from vlmhb.config.cells import BareText, CellError
+
+    name, equals, value = pair.partition("=")
+    if not equals or not name.strip():
+        raise CellError(f"{pair!r} is no NAME=VALUE.")
+    return {name.strip(): BareText(value)}
 
 
 def load_fields(backend: BackendInfo, pairs: Sequence[str]) -> dict[str, Any]:

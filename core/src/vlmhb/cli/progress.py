@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 PLAIN_SECONDS = 10.0
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def make_listener() -> PlainProgress:
     """The listener that fits standard error."""
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
@@ -34,18 +39,18 @@ class PlainProgress:
 
     def planned(self, rows: int, pending: int, unaskable: int) -> None:
         """Say what there is to do."""
-        text = f"{rows} rows; {pending} questions to ask"
-        self._say(text + (f"; {unaskable} rows cannot be asked (see answers.csv)" if unaskable else ""))
+        text = f"{counted(rows, 'row')}; {counted(pending, 'question')} to ask"
+        self._say(text + (f"; {counted(unaskable, 'row')} cannot be asked (see answers.csv)" if unaskable else ""))
         if not pending:
             self._say("Nothing to generate: every question that can be asked has its answer.")
 
     def loading(self, backend: str, model_name: str, pending: int) -> None:
         """Say which model is being loaded."""
-        self._say(f"Loading {model_name} on {backend} for {pending} questions ...")
+        self._say(f"Loading {model_name} on {backend} for {counted(pending, 'question')} ...")
 
     def loaded(self, backend: str, model_name: str, facts: dict[str, Any]) -> None:
         """Say how the model was loaded."""
-        shown = ", ".join(f"{key} {facts[key]}" for key in ("device", "dtype", "attn_implementation") if key in facts)
+        shown = ", ".join(f"{key} {facts[key]}" for key in ("device", "dtype", "attention") if key in facts)
         self._say(f"Loaded {model_name} on {backend}" + (f" ({shown})" if shown else ""))
 
     def begin(self, total: int) -> None:

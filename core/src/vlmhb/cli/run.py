@@ -9,6 +9,7 @@ import click
 
 from vlmhb.cli.app import ExitCode
 from vlmhb.cli.options import SAMPLING_NAMES, model_options, sampling_options, split_pairs
+from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
     from vlmhb.run.export import Summary
@@ -35,8 +36,26 @@ def command(config: Path, out: Path | None, limit: int | None, fresh: bool, **ch
       vlmhb run user_config.csv
       vlmhb run user_config.csv --backend vllm --limit 20 --out runs/try
     """
-    outcome = run_config(config, out or Path("runs") / config.stem, limit=limit, fresh=fresh, **chosen)
-    raise SystemExit(finish(outcome, f"vlmhb run {config}"))
+    folder = out or _own_folder(config)
+    outcome = run_config(config, folder, limit=limit, fresh=fresh, **chosen)
+    raise SystemExit(finish(outcome))
+
+
+def _own_folder(config: Path) -> Path:
+    """``runs/<config's name>``, unless the run in it belongs to another config of that name.
+
+    Raises:
+        RunError: it does.
+    """
+    from vlmhb.errors import RunError
+    from vlmhb.run.folder import RunFolder
+    from vlmhb.run.manifest import config_of
+
+    folder = Path("runs") / config.stem
+    owner = config_of(RunFolder(folder))
+    if owner is not None and owner != config.absolute():
+        raise RunError(f"{folder} holds the run of {owner}; choose another folder for {config} with --out.")
+    return folder
 
 
 def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **chosen: Any) -> Outcome:
@@ -68,11 +87,15 @@ def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **
         listener.close()
 
 
-def finish(outcome: Outcome, again: str) -> ExitCode:
+def finish(outcome: Outcome) -> ExitCode:
     """Print what a run came to, and choose the exit code."""
+    import shlex
+    import sys
+
     click.echo(f"Answered now: {outcome.generated}; reused from before: {outcome.reused}.")
     if outcome.interrupted:
-        click.echo(f"Stopped with {outcome.summary.missing} rows not asked; go on with: {again}", err=True)
+        again = shlex.join(["vlmhb", *(argument for argument in sys.argv[1:] if argument != "--fresh")])
+        click.echo(f"Stopped with {counted(outcome.summary.missing, 'row')} not asked; go on with: {again}", err=True)
     return show_summary(outcome.summary, outcome.folder)
 
 
@@ -85,6 +108,8 @@ def show_summary(summary: Summary, folder: Path) -> ExitCode:
     click.echo(f"Run folder: {folder}")
     if not summary.errors and not summary.missing:
         return ExitCode.OK
-    lacking = f"{summary.errors} rows failed and {summary.missing} have no answer"
-    click.echo(f"{lacking}; the columns 'status' and 'error' of answers.csv say why.", err=True)
+    if summary.errors:
+        click.echo(f"{counted(summary.errors, 'row')} failed; the column 'error' of answers.csv says why.", err=True)
+    if summary.missing:
+        click.echo(f"{counted(summary.missing, 'row')} not answered: nobody asked them yet.", err=True)
     return ExitCode.SOME_ROWS_FAILED

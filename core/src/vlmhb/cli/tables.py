@@ -19,13 +19,19 @@ def print_summary(summary: Summary) -> None:
 
     metrics = list(dict.fromkeys(name for job in summary.jobs for name in job.job["metrics"]))
     table = Table(title="Means over the answered rows; errors and missing rows are counted beside them")
-    for name in ("row", "model", "backend", "document type", "rows", "errors", "missing"):
-        table.add_column(name, justify="right" if name in (*_COUNTS, "rows", "row") else "left")
+    for name in ("config row", "dataset", "model", "backend", "document type"):
+        table.add_column(name)
+    for name in ("rows", "errors", "missing"):
+        table.add_column(name, justify="right")
     for name in metrics:
         table.add_column(name, justify="right")
     for job in summary.jobs:
         for label, row in _lines(job):
-            front = [str(job.job["config_row"]), job.job["model_name"], job.job["backend"], label]
+            front = [
+                str(job.job["config_row"]),
+                *(job.job[name] for name in ("dataset", "model_name", "backend")),
+                label,
+            ]
             counts = [str(row[name]) for name in _COUNTS]
             table.add_row(*front, *counts, *(_number(row.get(f"{name}_mean")) for name in metrics))
         table.add_section()

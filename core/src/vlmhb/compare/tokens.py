@@ -15,10 +15,10 @@ NEAR_TIE = 0.01
 Verdict = Literal["same", "near tie", "different", "different prompt", "both failed", "failed"]
 """What a comparison found.
 
-``same``: prompt ids and output ids are equal. ``near tie``: at the first token that differs, both candidates are within
-the near-tie gap on the reference engine, so rounding decides. ``different``: they are further apart, or nobody can say.
-``different prompt``: the engines did not see the same prompt ids. ``both failed``: neither answered. ``failed``: one
-did not answer.
+``same``: prompt ids and output ids are equal (the texts, where engines give no ids). ``near tie``: at the first token
+that differs, both candidates are within the near-tie gap on the reference engine, so rounding decides. ``different``:
+they are further apart, or nobody can say. ``different prompt``: the engines did not see the same prompt ids. ``both
+failed``: neither answered. ``failed``: one did not answer.
 """
 
 
@@ -60,8 +60,11 @@ def compare_results(reference: GenerationResult, other: GenerationResult, near_t
     place = first_difference(reference.token_ids, other.token_ids)
     gap = None if place is None else _gap(reference, other, place)
     verdict: Verdict = "same"
+    no_ids = not reference.token_ids and not other.token_ids
     if prompt_equal is False:
         verdict = "different prompt"
+    elif no_ids and reference.text != other.text:
+        verdict = "different"
     elif place is not None:
         verdict = "near tie" if gap is not None and gap <= near_tie else "different"
     return Comparison(id=reference.id, verdict=verdict, prompt_equal=prompt_equal, first_difference=place, gap=gap)

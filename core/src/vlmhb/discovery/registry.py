@@ -186,12 +186,15 @@ class Registry:
         for name, plugin in builtin.plugins().items():
             manager.register(plugin, name=name)
         for name, plugin in self._healthy_plugins.items():
-            manager.register(plugin, name=name)
+            if not manager.is_registered(plugin):
+                manager.register(plugin, name=name)
         if backend is not None:
             try:
-                manager.register(import_plugin(backend), name=f"backend {backend.name}")
+                engine = import_plugin(backend)
             except PluginError as error:
                 raise PluginError(f"{self._title(backend.name)} cannot be used: {error}") from error
+            if not manager.is_registered(engine):  # one module may stand in both groups
+                manager.register(engine, name=f"backend {backend.name}")
         return manager
 
     def _collect(self, hook: str, kind: Any, name_of: Callable[[Any], str]) -> dict[str, Any]:

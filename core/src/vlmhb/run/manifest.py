@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,18 @@ class Manifest:
         self._started = _now()
         self._loaded: dict[str, dict[str, Any]] = _earlier_models(home)
 
+    def older_engines(self, engines: Iterable[BackendInfo]) -> list[str]:
+        """Sentences about engines whose version is another than the one that stored answers were made with."""
+        notes = []
+        for info in engines:
+            made = {m["engine_version"] for m in self._loaded.values() if m["backend"] == info.name}
+            notes += [
+                f"answers stored in this folder were made with {info.engine} {version}, and this is "
+                f"{info.engine_version}; they are reused. Use --fresh to ask again."
+                for version in sorted(filter(None, made - {info.engine_version}))
+            ]
+        return notes
+
     def loaded(self, backend: str, model_name: str, info: BackendInfo, facts: dict[str, Any]) -> None:
         """Note a model that was loaded."""
         self._loaded[f"{backend} {model_name}"] = {
@@ -51,7 +63,7 @@ class Manifest:
             "finished_at": _now(),
             "interrupted": interrupted,
             "rows": {"ok": summary.ok, "error": summary.errors, "missing": summary.missing},
-            "config": {"file": str(self._config), "sha256": digest_file(self._config)},
+            "config": {"file": str(self._config.absolute()), "sha256": digest_file(self._config)},
             "notes": self._notes,
             "jobs": list(store.jobs().values()),
             "dataset_digests": store.dataset_digests(),
@@ -89,6 +101,26 @@ def _processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.processor()
+
+
+def config_of(home: RunFolder) -> Path | None:
+    """The config that a folder's run was made from, or None where there is no run."""
+    try:
+        return Path(msgspec.json.decode(home.manifest.read_bytes())["config"]["file"])
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        return None
+
+
+def note_scoring(home: RunFolder, summary: Summary) -> None:
+    """Write into the manifest with which metrics and normalisers the exports were made the last time."""
+    try:
+        content = msgspec.json.decode(home.manifest.read_bytes())
+        for job, scored in zip(content["jobs"], summary.jobs, strict=True):
+            job.update({name: scored.job[name] for name in ("metrics", "normalize")})
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return  # a run that was killed before its end has none
+    content["rows"] = {"ok": summary.ok, "error": summary.errors, "missing": summary.missing}
+    home.replace_text(home.manifest, msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n")
 
 
 def _earlier_models(home: RunFolder) -> dict[str, dict[str, Any]]:

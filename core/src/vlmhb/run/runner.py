@@ -112,6 +112,9 @@ def run(
             store.forget_answers()
         asked = [number for number, job in jobs.items() if not job.only_evaluate]
         counts = store.counts()
+        if counts["ok"]:
+            for note in manifest.older_engines({job.backend: _info(engines, job) for job in plan.jobs}.values()):
+                listener.note(note)
         listener.planned(sum(counts.values()), store.pending_count(asked), counts["error"])
         control = GenerationControl()
         generated = 0

@@ -14,6 +14,7 @@ from vlmhb.discovery.registry import Registry
 from vlmhb.errors import ConfigError, Fault, ImageError, RequestError, RunError
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
+from vlmhb.run.manifest import note_scoring
 from vlmhb.run.store import PlannedRow, RunStore
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: 
         raise RunError(f"{folder} holds no run (no {home.database.name}); give the folder that 'vlmhb run' printed")
     chosen = metric_names(metrics, registry), normalizer_names(normalize)
     with home, RunStore(home.database) as store:
-        return export(store, registry, home, metrics=chosen[0], normalize=chosen[1])
+        summary = export(store, registry, home, metrics=chosen[0], normalize=chosen[1])
+        note_scoring(home, summary)
+        return summary
 
 
 def score_answers(

@@ -16,6 +16,7 @@ OPTIONS = (
         type="int",
         default=DEFAULT_BATCH_SIZE,
         help="most requests that are answered together; halved when memory runs out",
+        changes_answers=False,
     ),
     EngineOption(
         name="attn_implementation",
@@ -23,7 +24,13 @@ OPTIONS = (
         default=None,
         help="attention code: sdpa, eager, flash_attention_2, ...; left out: sdpa where the model has it, else eager",
     ),
-    EngineOption(name="threads", type="int", default=None, help="CPU threads of torch; left out: torch's own choice"),
+    EngineOption(
+        name="threads",
+        type="int",
+        default=None,
+        help="CPU threads of torch; left out: torch's own choice",
+        changes_answers=False,
+    ),
 )
 
 _NEEDED = ("torch", "torchvision", "accelerate", "qwen_vl_utils")

@@ -9,15 +9,22 @@ from vlmhb import BackendInfo, Capabilities, EngineOption
 
 OPTIONS = (
     EngineOption(
-        name="max_running_requests", type="int", help="most requests computed together (64 on a CPU, else SGLang's own)"
+        name="max_running_requests",
+        type="int",
+        help="most requests computed together (64 on a CPU, else SGLang's own)",
+        changes_answers=False,
     ),
     EngineOption(
         name="max_total_tokens",
         type="int",
         help="most tokens in the KV cache (on a CPU four contexts, else what memory allows)",
+        changes_answers=False,
     ),
     EngineOption(
-        name="mem_fraction_static", type="float", help="share of memory for weights and KV cache (0.3 on a CPU)"
+        name="mem_fraction_static",
+        type="float",
+        help="share of memory for weights and KV cache (0.3 on a CPU)",
+        changes_answers=False,
     ),
     EngineOption(name="tensor_parallel_size", type="int", default=1, help="GPUs that share one model"),
     EngineOption(
@@ -26,13 +33,19 @@ OPTIONS = (
         help="deterministic inference, without which SGLang ignores seeds (on on a CPU, off on a GPU)",
     ),
     EngineOption(
-        name="enable_prefix_caching", type="bool", default=True, help="reuse the KV cache of equal prompt starts"
+        name="enable_prefix_caching",
+        type="bool",
+        default=True,
+        help="reuse the KV cache of equal prompt starts",
+        changes_answers=False,
     ),
     EngineOption(
         name="attention_backend", type="str", help="attention kernels (torch_native on a CPU, else SGLang's own)"
     ),
     EngineOption(name="mm_attention_backend", type="str", help="attention kernels of the vision tower (sdpa on a CPU)"),
-    EngineOption(name="chunked_prefill_size", type="int", help="most prompt tokens computed in one step"),
+    EngineOption(
+        name="chunked_prefill_size", type="int", help="most prompt tokens computed in one step", changes_answers=False
+    ),
     EngineOption(name="cuda_graph", type="bool", default=True, help="CUDA graphs on a GPU"),
     EngineOption(name="quantization", type="str", help="quantization method, when the model's config does not name it"),
     EngineOption(name="engine_args", type="json", help="further arguments of SGLang's ServerArgs, as an object"),
