@@ -18,6 +18,11 @@ PROGRESS = 32
 UNSEEDED = "the seed was not used: SGLang draws the same tokens again only with the option deterministic"
 MASKED_LOGPROBS = "no log-probabilities: with a JSON Schema, SGLang gives them only after masking by the grammar"
 
+_NO_TOP_K = 1 << 29
+"""Keeps every token, and is still a top_k to SGLang (whose own word for none is twice this). SGLang numbers the
+candidates of a draw by token id in a batch without any top_k or top_p, else by rank, greedy requests counting as top_k
+1: a seed would mean other draws in other company."""
+
 _PER_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
 """What a processor returns about tokens; SGLang gets the ids and works out the rest."""
 
@@ -99,7 +104,7 @@ class Asking:
             "max_new_tokens": max_tokens,
             "temperature": wanted.temperature,
             "top_p": wanted.top_p,
-            "top_k": wanted.top_k or -1,
+            "top_k": wanted.top_k or (_NO_TOP_K if self._seeded else -1),
             "min_p": 0.0,
             "sampling_seed": wanted.seed,
             "stop": list(wanted.stop),

@@ -30,10 +30,14 @@ def run_detokenizer(environment: Mapping[str, str], *args: Any, **kwargs: Any) -
     _run(_detokenizer, environment, args, kwargs)
 
 
-def _scheduler(*args: Any, **kwargs: Any) -> None:
+def _scheduler(server_args: Any, port_args: Any, *args: Any, **kwargs: Any) -> None:
+    from sglang.srt.managers.load_snapshot import shm_path_for
     from sglang.srt.managers.scheduler import run_scheduler_process
 
-    run_scheduler_process(*args, **kwargs)
+    try:
+        run_scheduler_process(server_args, port_args, *args, **kwargs)
+    finally:
+        Path(shm_path_for(port_args.instance_id)).unlink(missing_ok=True)
 
 
 def _detokenizer(*args: Any, **kwargs: Any) -> None:

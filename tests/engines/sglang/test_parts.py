@@ -1,0 +1,178 @@
+"""The plugin's parts that need no running engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from vlmhb import ModelSpec
+from vlmhb.errors import ModelLoadError
+from vlmhb.prompting import ModelFolder
+
+
+def folder(tmp_path, **config):
+    return ModelFolder(path=tmp_path, config=config, generation_config={})
+
+
+def murmur3(data: bytes, seed: int = 0) -> int:
+    """MurmurHash3_x86_32 of whole words, in plain integers."""
+    mask = 0xFFFFFFFF
+    state = seed
+    for start in range(0, len(data), 4):
+        word = int.from_bytes(data[start : start + 4], "little") * 0xCC9E2D51 & mask
+        word = (word << 15 | word >> 17) & mask
+        state ^= word * 0x1B873593 & mask
+        state = (state << 13 | state >> 19) & mask
+        state = (state * 5 + 0xE6546B64) & mask
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B & mask
+    state = (state ^ state >> 13) * 0xC2B2AE35 & mask
+    return state ^ state >> 16
+
+
+def test_murmur3_itself():
+    assert murmur3(b"test") == 0xBA6BD213  # a published value
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_the_seeded_hash(dtype):
+    import torch
+    from vlmhb_sglang.cpu.seeded_hash import seeded_hash
+
+    seeds, positions, columns = [0, 1, 2**40 + 7, 2**63 - 1], [0, 5, 2047, 2**20], [0, 1, 255, 151_935]
+    got = seeded_hash(
+        torch.tensor(seeds).to(getattr(torch, dtype)), torch.tensor(positions), torch.tensor(columns)
+    ).tolist()
+    for row, (seed, position) in enumerate(zip(seeds, positions, strict=True)):
+        for column, token in enumerate(columns):
+            data = seed.to_bytes(8, "little") + position.to_bytes(4, "little") + token.to_bytes(4, "little")
+            assert got[row][column] == murmur3(data)
+
+
+def test_the_last_words_of_a_traceback():
+    from vlmhb_sglang.children import last_words
+
+    text = (
+        'It hit an exception: Traceback (most recent call last):\n  File "a.py", line 1\n    x()\nValueError: no\nway'
+    )
+    assert last_words(text) == "ValueError: no way"
+
+
+def test_the_plugin_imports_no_engine():
+    code = "import sys, vlmhb_sglang as p; p.vlmhb_backend_info('sglang'); p.vlmhb_environment('sglang', 'cpu')\n"
+    code += "print([name for name in ('sglang', 'torch', 'transformers') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_platform_steps_aside_where_there_is_an_accelerator(monkeypatch):
+    import torch
+    from vlmhb_sglang.cpu import activate
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    assert activate() is None
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert activate() == "vlmhb_sglang.cpu.platform:TorchPlatform"
+
+
+def test_gpus_are_counted_from_the_driver(tmp_path):
+    from vlmhb_sglang.info import gpus
+
+    assert gpus(tmp_path / "none") == 0
+    (tmp_path / "0000:01:00.0").mkdir()
+    (tmp_path / "0000:02:00.0").mkdir()
+    assert gpus(tmp_path) == 2
+
+
+def test_arguments_for_a_cpu_and_for_a_gpu(tmp_path):
+    from vlmhb_sglang.settings import SLACK, engine_arguments
+
+    model = folder(tmp_path, torch_dtype="bfloat16")
+    spec = ModelSpec(model_path="x", options={"mem_fraction_static": 0.5, "tensor_parallel_size": 1})
+    cpu = engine_arguments(spec, model, cpu=True, context=1000)
+    assert (cpu["device"], cpu["dtype"], cpu["context_length"]) == ("cpu", "bfloat16", 1000 + SLACK)
+    assert (cpu["max_total_tokens"], cpu["mem_fraction_static"]) == (4000, 0.5)
+    assert cpu["enable_deterministic_inference"]
+    spec = ModelSpec(
+        model_path="x", device="cuda:2", model_impl="native", options={"engine_args": {"log_level": "info"}}
+    )
+    gpu = engine_arguments(spec, model, cpu=False, context=None)
+    assert (gpu["device"], gpu["base_gpu_id"], gpu["model_impl"], gpu["log_level"]) == ("cuda", 2, "sglang", "info")
+    assert "context_length" not in gpu
+    assert not gpu["enable_deterministic_inference"]
+    spec = ModelSpec(model_path="x", device="cuda", options={"deterministic": True})
+    assert engine_arguments(spec, model, cpu=False, context=10)["enable_deterministic_inference"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"device": "cuda:x"}, "cuda:N"),
+        ({"options": {"engine_args": "--log-level info"}}, "engine_args must be an object"),
+    ],
+)
+def test_settings_that_make_no_sense(tmp_path, fields, words):
+    from vlmhb_sglang.settings import engine_arguments
+
+    with pytest.raises(ModelLoadError, match=words):
+        engine_arguments(ModelSpec(model_path="x", **fields), folder(tmp_path), cpu=False, context=None)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": ["GPT2LMHeadModel"], "tie_word_embeddings": False},
+        {
+            "architectures": ["LlavaForConditionalGeneration"],
+            "vision_config": {"model_type": "pixtral", "hidden_act": "gelu"},
+        },
+    ],
+)
+def test_models_that_would_be_computed_wrongly(tmp_path, config):
+    from vlmhb_sglang.checks import refuse_known_faults
+
+    with pytest.raises(ModelLoadError, match="wrongly"):
+        refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **config))
+    refuse_known_faults(ModelSpec(model_path="x", model_impl="transformers"), folder(tmp_path, **config))
+
+
+def test_models_without_a_known_fault(tmp_path):
+    from vlmhb_sglang.checks import refuse_known_faults
+
+    for config in (
+        {"architectures": ["GPT2LMHeadModel"]},
+        {"architectures": ["LlavaForConditionalGeneration"], "vision_config": {"model_type": "clip_vision_model"}},
+        {
+            "architectures": ["LlavaForConditionalGeneration"],
+            "vision_config": {"model_type": "pixtral", "hidden_act": "silu"},
+        },
+        {},
+    ):
+        refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **config))
+
+
+def test_devices_that_are_not_there():
+    from vlmhb_sglang.checks import on_cpu
+    from vlmhb_sglang.info import backend_info
+
+    info = backend_info()
+    assert on_cpu(ModelSpec(model_path="x", device="cpu"), info)
+    with pytest.raises(ModelLoadError, match="tpu"):
+        on_cpu(ModelSpec(model_path="x", device="tpu"), info)
+
+
+def test_a_missing_folder_is_said_before_sglang_is_started(tmp_path):
+    from vlmhb_sglang import SGLangModel
+
+    with pytest.raises(ModelLoadError, match="no model folder"):
+        SGLangModel().load(tmp_path / "nothing")
+
+
+def test_recipes():
+    from vlmhb_sglang.recipe import recipe
+
+    for device in ("cpu", "cuda"):
+        found = recipe(device)
+        assert found.requirements == ("sglang==0.5.23",)
+        compile(found.verify, "verify", "exec")
+        assert found.disk_bytes > 5e9
