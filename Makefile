@@ -31,7 +31,7 @@ demo: $(READY)
 	$(BIN)/vlmhb demo
 
 test: $(READY)
-	$(BIN)/pytest tests/fast tests/e2e tests/engines/hf
+	$(BIN)/pytest -n 2 --dist loadfile tests/fast tests/e2e tests/engines/hf
 
 test-fast: $(READY)
 	$(BIN)/pytest tests/fast
