@@ -21,6 +21,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _in_words(fact: Any) -> str:
+    """A fact; of one that has a value for each part of the model the different values."""
+    return " and ".join(dict.fromkeys(map(str, fact.values()))) if isinstance(fact, dict) else str(fact)
+
+
 def make_listener() -> PlainProgress:
     """The listener that fits standard error."""
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
@@ -50,7 +55,7 @@ class PlainProgress:
 
     def loaded(self, backend: str, model_name: str, facts: dict[str, Any]) -> None:
         """Say how the model was loaded."""
-        shown = ", ".join(f"{key} {facts[key]}" for key in ("device", "dtype", "attention") if key in facts)
+        shown = ", ".join(f"{key} {_in_words(facts[key])}" for key in ("device", "dtype", "attention") if key in facts)
         self._say(f"Loaded {model_name} on {backend}" + (f" ({shown})" if shown else ""))
 
     def begin(self, total: int) -> None:
