@@ -1,9 +1,9 @@
 """What the framework adds around an engine: a whole run against calling the engine's plugin directly.
 
-The same 500 requests over the demo's pages, the tiny model, one torch thread, alternating rounds. *Direct* is the time of
-``list(model.generate_requests(requests))``, requests in hand and model loaded. *Run* is everything ``vlmhb run`` does from
-reading the config to the written exports, less loading the model in its worker. Exit code 1 when the median of run/direct
-is above 1.05 or an answer differs.
+The same 500 requests over the demo's pages, the tiny model, one torch thread, alternating rounds. *Direct* is the time
+of ``list(model.generate_requests(requests))``, requests in hand and model loaded. *Run* is everything ``vlmhb run``
+does from reading the config to the written exports, less loading the model in its worker. Exit code 1 when the median
+of run/direct is above 1.05 or an answer differs.
 """
 
 from __future__ import annotations

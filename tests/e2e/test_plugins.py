@@ -1,4 +1,4 @@
-"""Broken plugins, each a real distribution installed in a temporary environment, are reported and disable nothing else."""
+"""Broken plugins, each a real distribution in a temporary environment, are reported and disable nothing else."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from vlmhb import BackendInfo, EngineOption, ModelSpec, SamplingParams
 from vlmhb.run.keys import asker_key, model_fingerprint, question_key
 

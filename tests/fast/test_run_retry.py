@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
-
 from vlmhb import GenerationControl, GenerationRequest, GenerationResult
 from vlmhb.errors import RequestError
 from vlmhb.run.retry import ATTEMPTS_ALONE, EngineGivenUpError, Retrier

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-
 from vlmhb import GenerationResult
 from vlmhb.errors import RequestError, RunError
 from vlmhb.metrics.stored import read_frames
