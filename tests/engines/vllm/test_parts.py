@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue as queues
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from vlmhb_vllm import info, model, refusals, results, settings
 from vlmhb_vllm.environment import recipe
 from vlmhb_vllm.queueing import Queue
 from vlmhb_vllm.serving import finished_part
+from vlmhb_vllm.watch import death_watch
 
 
 def ask(id, *images):
@@ -273,6 +275,25 @@ def test_a_closed_queue_is_empty_and_ended(queue):
     waiting.close()
     assert len(waiting) == 0
     assert waiting.ended
+
+
+# --- an engine process that dies
+
+
+def test_a_wait_for_a_dead_engines_outputs_ends():
+    client = SimpleNamespace(outputs_queue=queues.Queue(), resources=SimpleNamespace(engine_dead=False))
+    threading.Timer(0.1, lambda: setattr(client.resources, "engine_dead", True)).start()
+    with death_watch(client):
+        assert type(client.outputs_queue.get(timeout=10)).__name__ == "EngineDeadError"
+
+
+def test_a_living_engine_and_one_in_this_process_are_left_alone():
+    client = SimpleNamespace(outputs_queue=queues.Queue(), resources=SimpleNamespace(engine_dead=False))
+    before = threading.active_count()
+    with death_watch(client), death_watch(SimpleNamespace()):
+        time.sleep(0.6)
+    assert client.outputs_queue.empty()
+    assert threading.active_count() == before
 
 
 # --- text, times, words

@@ -13,6 +13,7 @@ ADVICE = (
         "were not initialized from checkpoint",
         "This implementation does not fit the checkpoint; try another model_impl.",
     ),
+    ("Engine core initialization failed", "The reason is in the engine's log."),
     ("unexpected keyword argument", "Names in the option engine_args must be those of vLLM's EngineArgs."),
 )
 """Words of vLLM's reasons -> what to do about them, in this plugin's terms."""

@@ -14,6 +14,7 @@ from vlmhb.errors import RequestError
 from vlmhb_vllm.queueing import Queue, Waiting
 from vlmhb_vllm.refusals import refused
 from vlmhb_vllm.results import to_result
+from vlmhb_vllm.watch import death_watch
 
 if TYPE_CHECKING:
     from vllm import RequestOutput
@@ -75,22 +76,26 @@ class Serving:
         """Yield each request's result when it is finished; see ``ModelInterface.generate_requests``."""
         queue = Queue(requests, self._builder.prepare, self._look_ahead)
         try:
-            while True:
-                if self._control.stop.is_set():
-                    queue.close()
-                    self._drop_unstarted()
-                else:
-                    queue.read(busy=bool(self._running))
-                    yield from self._fill(queue)
-                if self._running:
-                    yield from self._step()
-                elif queue.ended and not len(queue):
-                    return
+            with death_watch(self._engine.engine_core):
+                yield from self._serve(queue)
         finally:
             queue.close()
             # The engine may be what failed; the exception on its way out says so, and must not be replaced.
             with contextlib.suppress(Exception):
                 self._engine.abort_request(list(self._running))
+
+    def _serve(self, queue: Queue) -> Iterator[GenerationResult]:
+        while True:
+            if self._control.stop.is_set():
+                queue.close()
+                self._drop_unstarted()
+            else:
+                queue.read(busy=bool(self._running))
+                yield from self._fill(queue)
+            if self._running:
+                yield from self._step()
+            elif queue.ended and not len(queue):
+                return
 
     def _fill(self, queue: Queue) -> Iterator[GenerationResult]:
         """Give the engine prepared requests: as many as it computes together, and some that wait for a place."""
