@@ -24,8 +24,10 @@ from vlmhb.contract import hookspecs
 from vlmhb.errors import PluginError
 from vlmhb_demo import models, render, tiny_model
 from vlmhb_demo.cache import made_once
-from vlmhb_demo.documents import scan
-from vlmhb_demo.documents.page import Page, Text
+from vlmhb_demo.documents import dataset, scan
+from vlmhb_demo.documents.catalogue import CLASSES, LANGUAGES
+from vlmhb_demo.documents.page import Page, Style
+from vlmhb_demo.documents.questions import CHOICES
 from vlmhb_demo.tiny_model import bpe, chat, tokenizer
 
 COLUMNS = ["data_index", "split", "image_path", "question", "answer", "doc_class", "question_type", "answer_bbox"]
@@ -108,13 +110,29 @@ def test_the_annotation_is_in_the_older_layout(rows):
 def test_there_are_enough_pages_and_questions_of_every_kind(rows):
     pages = {row["image_path"]: row for row in rows}
     per_page = Counter(row["image_path"] for row in rows)
-    assert len(pages) >= 24
-    assert len(rows) >= 60
-    assert min(per_page.values()) >= 4
-    groups = Counter((row["doc_class"], path[-6:-4]) for path, row in pages.items())
-    assert groups == {(c, lang): 3 for c in ("identity card", "receipt", "invoice", "form") for lang in ("ru", "en")}
-    assert {row["split"] for row in rows} == {"test_clean", "test_worn"}
+    assert len(pages) == 98
+    assert min(per_page.values()) >= 5
+    groups = Counter((row["doc_class"], row["split"], path[-6:-4]) for path, row in pages.items())
+    each = {"test_clean": 5, "test_worn": 2}
+    assert groups == {(c, split, lang): each[split] for c in CLASSES for split in each for lang in LANGUAGES}
     assert len({(row["image_path"], row["question"]) for row in rows}) == len(rows)
+    assert {kind for row in rows if (kind := row["question_type"]) in CHOICES} == set(CHOICES)
+
+
+def test_every_text_of_every_page_has_its_place():
+    assert all(document.page.fits() for document in dataset.documents())
+
+
+def test_a_page_whose_texts_collide_or_leave_it_does_not_fit():
+    def fits(*placed):
+        page = Page.blank(11, 2, (255, 255, 255), Style())
+        for x, content in placed:
+            page.value(0, x, content)
+        return page.fits()
+
+    assert fits((8, "left"), (200, "right"))
+    assert not fits((8, "a long text on the left"), (150, "right"))
+    assert not fits((280, "right"))
 
 
 def test_the_images_are_those_that_the_annotation_names(rows):
@@ -132,11 +150,11 @@ def test_every_image_opens_and_has_a_sensible_size(rows):
         with Image.open(vlmhb_demo.DATASET / path) as image:
             image.load()
             assert image.mode == "RGB"
-            assert 400 <= max(image.size) <= 700, path
+            assert image.size in {(308, 196), (308, 224), (224, 308)}, path
 
 
 def test_the_dataset_is_small():
-    assert sum(path.stat().st_size for path in vlmhb_demo.DATASET.rglob("*") if path.is_file()) < 1_500_000
+    assert sum(path.stat().st_size for path in vlmhb_demo.DATASET.rglob("*") if path.is_file()) < 3_000_000
 
 
 def test_questions_and_answers_have_text_in_the_language_of_the_page(rows):
@@ -153,18 +171,22 @@ def test_boxes_lie_on_the_page_and_hold_ink(rows):
         assert 0 <= left < right <= width, row
         assert 0 <= top < bottom <= height, row
         inside = page[top:bottom, left:right].mean(axis=2)
-        assert inside.max() - inside.min() > 90, row
+        assert inside.max() - inside.min() > (90 if row["split"] == "test_clean" else 40), row
 
 
 def test_boxes_of_short_answers_are_tight(rows):
-    """One pixel column or row beyond the box there is paper or a ruled line, so no letter is cut: few dark pixels."""
+    """Beyond the box there is paper, a ruled line or the mark behind a name, so no letter is cut: few dark pixels."""
     for row in rows:
-        if row["question_type"] in ("full text", "surname") or row["split"] == "test_worn":
+        if row["question_type"] in ("full text", *CHOICES) or row["split"] == "test_worn":
             continue
         left, top, right, bottom = json.loads(row["answer_bbox"])
         grey = pixels(vlmhb_demo.DATASET / row["image_path"]).mean(axis=2)
-        beside = [grey[top:bottom, left - 3], grey[top:bottom, right + 2], grey[top - 3, left:right]]
-        assert all((edge < 110).mean() < 0.1 for edge in beside), row
+        beside = [
+            grey[top:bottom, left - 3],
+            grey[top:bottom, min(right + 2, grey.shape[1] - 1)],
+            grey[top - 3, left:right],
+        ]
+        assert all((edge < 110).mean() < 0.2 for edge in beside), row
 
 
 def test_the_texts_hold_what_makes_scoring_hard(rows):
@@ -173,24 +195,27 @@ def test_the_texts_hold_what_makes_scoring_hard(rows):
     assert re.search("\\d,\\d{3}\\.\\d{2}", text)
     assert all(sign in text for sign in "ёЁ«»-'№₽£")
     assert any(row["answer"].startswith("0") for row in rows)
+    assert {"да", "нет", "yes", "no"} <= {row["answer"] for row in rows}
 
 
 def test_the_full_text_holds_the_other_answers_of_its_page(rows):
     full = {row["image_path"]: row["answer"] for row in rows if row["question_type"] == "full text"}
-    assert len(full) == 12
+    assert len(full) == 98
     for row in rows:
-        if row["image_path"] in full:
+        if row["question_type"] not in CHOICES:
             assert row["answer"] in full[row["image_path"]]
 
 
-def test_receipts_add_up(rows):
+def test_receipts_and_invoices_add_up(rows):
     by_page = defaultdict(dict)
     for row in rows:
-        if row["doc_class"] == "receipt":
+        if row["doc_class"] in ("receipt", "invoice"):
             by_page[row["image_path"]][row["question_type"]] = row["answer"]
+    assert len(by_page) == 28
     for answers in by_page.values():
-        items = [line.split()[-1] for line in answers["full text"].splitlines() if " × " in line]
-        assert sum(hundredths(item) for item in items) == hundredths(answers["total"])
+        amounts = re.findall(r"(?<!\S)[\d,\u00a0]+[.,]\d\d(?!\S)", answers["full text"])
+        items = [hundredths(amount) for amount in amounts if hundredths(amount) != hundredths(answers["total"])]
+        assert sum(items) == hundredths(answers["total"]), answers
 
 
 def hundredths(amount):
@@ -236,12 +261,12 @@ def test_another_seed_gives_other_documents(rows, tmp_path, capsys):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_turn_with_a_page_that_lies_askew(seed):
-    page = Page.blank(560, 600, (250, 250, 250))
+    page = Page.blank(20, 21, (250, 250, 250), Style())
     box = (430, 40, 530, 60)
     page.draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=(0, 0, 0))
-    page.ask("number", Text("7", box, 60))
+    page.choose("delivery", "7", box)
     turned = scan.worn(page, random.Random(seed))
-    rows, columns = np.nonzero(np.asarray(turned.image).mean(axis=2) < 110)
+    rows, columns = np.nonzero(np.asarray(turned.image).mean(axis=2) < 150)
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
     assert np.abs(np.subtract(seen, turned.questions[0].box)).max() <= 2
     assert np.abs(np.subtract(seen, box)).max() >= 2

@@ -7,7 +7,7 @@ from vlmhb_demo import DATASET, tiny_model
 pytestmark = pytest.mark.hf
 
 QUESTIONS = ("Какая фамилия указана в документе?", "What is the total to pay?", "Write the full text.")
-PAGES = ("images/01_identity_card_ru.jpg", "images/10_receipt_en.jpg", "images/24_form_en.jpg")
+PAGES = ("images/01_identity_card_ru.jpg", "images/36_receipt_en.jpg", "images/46_form_en.jpg")
 
 
 @pytest.fixture(scope="module")

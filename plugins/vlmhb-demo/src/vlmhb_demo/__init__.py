@@ -25,7 +25,7 @@ def vlmhb_datasets() -> Iterable[NamedDataset]:
     """Offer the rendered pages."""
     from vlmhb import NamedDataset
 
-    description = "24 made-up identity cards, receipts, invoices and forms, in Russian and in English"
+    description = "98 made-up pages of seven kinds, from identity cards to letters, in Russian and in English"
     return [NamedDataset(name="demo-documents", path=str(DATASET), description=description)]
 
 

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlmhb_demo.documents import form, identity_card, invoice, receipt, scan
-from vlmhb_demo.documents.invented import LANGUAGES, Language
+from vlmhb_demo.documents import catalogue, scan
+from vlmhb_demo.documents.invented import Invented
 from vlmhb_demo.documents.page import Page
 from vlmhb_demo.documents.questions import QUESTIONS
 
 SEED = 2026
-PAGES_EACH = 3
-"""Pages of each class in each language; the last of them is a worn scan, the others are clean."""
-
-CLASSES: dict[str, Callable[[Language, int, random.Random], Page]] = {
-    "identity card": identity_card.draw,
-    "receipt": receipt.draw,
-    "invoice": invoice.draw,
-    "form": form.draw,
-}
+CLEAN_EACH, WORN_EACH = 5, 2
+"""Pages of each class in each language."""
 COLUMNS = ("data_index", "split", "image_path", "question", "answer", "doc_class", "question_type", "answer_bbox")
-JPEG_QUALITY = 84
 
 
 @dataclass(frozen=True)
@@ -45,23 +37,29 @@ class Document:
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Its records for ``annotation.csv``, one a question; boxes are ``[x1, y1, x2, y2]`` in pixels."""
         for question in self.page.questions:
-            asked = QUESTIONS[self.language][question.kind]
+            asked = QUESTIONS[self.language][question.kind][0].format(about=question.about)
             place = str(list(question.box))
             start = (str(self.index), self.split, self.image_path)
             yield (*start, asked, question.answer, self.doc_class, question.kind, place)
 
 
 def documents(seed: int = SEED) -> Iterator[Document]:
-    """All pages, drawn one after the other."""
+    """All pages, drawn one after the other: the clean ones, then the worn ones."""
     index = 0
-    for doc_class, draw in CLASSES.items():
-        for language in LANGUAGES:
-            for number in range(PAGES_EACH):
-                index += 1
-                rng = random.Random(f"{seed}/{doc_class}/{language.code}/{number}")
-                worn = number == PAGES_EACH - 1
-                page = (scan.worn if worn else scan.clean)(draw(language, number, rng), rng)
-                yield Document(index, doc_class, language.code, "test_worn" if worn else "test_clean", page)
+    for split, each in (("test_clean", CLEAN_EACH), ("test_worn", WORN_EACH)):
+        for doc_class in catalogue.CLASSES:
+            for language in catalogue.LANGUAGES:
+                for number in range(each):
+                    index += 1
+                    rng = random.Random(f"{seed}/{split}/{doc_class}/{language}/{number}")
+                    yield Document(index, doc_class, language, split, _page(split, doc_class, language, rng))
+
+
+def _page(split: str, doc_class: str, language: str, rng: random.Random) -> Page:
+    source = Invented(language, rng)
+    if split == "test_worn":
+        return scan.worn(catalogue.draw(doc_class, source, scan.worn_style(rng)), rng)
+    return scan.clean(catalogue.draw(doc_class, source, scan.clean_style(rng)), rng)
 
 
 def write(folder: Path, seed: int = SEED) -> int:
@@ -76,7 +74,7 @@ def write(folder: Path, seed: int = SEED) -> int:
         writer = csv.writer(file, delimiter=";", lineterminator="\n")
         writer.writerow(COLUMNS)
         for document in documents(seed):
-            document.page.image.save(folder / document.image_path, "JPEG", quality=JPEG_QUALITY, optimize=True)
+            document.page.image.save(folder / document.image_path, "JPEG", quality=scan.CLEAN_QUALITY, optimize=True)
             rows = list(document.rows())
             writer.writerows(rows)
             count += len(rows)

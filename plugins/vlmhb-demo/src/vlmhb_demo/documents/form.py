@@ -1,99 +1,74 @@
-"""Forms filled in by hand: lettered cells, lines, boxes to tick."""
+"""Forms filled in with a pen: ruled lines and two boxes, one of them crossed."""
 
 from __future__ import annotations
 
-import random
-
 from vlmhb_demo.documents import strokes
-from vlmhb_demo.documents.invented import Language, digits
-from vlmhb_demo.documents.page import BOLD, FAINT, ITALIC, SERIF_BOLD, Colour, Page, Text
+from vlmhb_demo.documents.page import BOLD, ROW, Box, Colour, Page, Style
+from vlmhb_demo.documents.source import Source
 
-WIDTH, HEIGHT = 560, 600
-PAPERS: tuple[Colour, ...] = ((249, 248, 242), (244, 248, 245), (250, 246, 246))
-HAND: Colour = (30, 45, 110)
-LEFT, RIGHT = 40, WIDTH - 40
-CELL, CELL_HEIGHT, CELLS = 24, 30, 20
+COLUMNS, ROWS = 11, 8
+PAPERS: tuple[Colour, ...] = ((250, 249, 243), (245, 249, 246), (251, 247, 247))
+PEN: Colour = (28, 40, 112)
+FRAME: Colour = (120, 126, 138)
 LABELS = {
     "ru": {
         "title": "ЗАЯВЛЕНИЕ",
-        "subtitle": "на получение читательского билета",
-        "surname": "1. Фамилия (по букве в клетке)",
-        "given name": "2. Имя и отчество",
-        "address": "3. Адрес",
-        "phone": "4. Телефон",
-        "delivery": "5. Как получить билет (отметьте одно)",
-        "choices": ("почтой", "лично", "через курьера"),
+        "surname": "Фамилия",
+        "town": "Город",
+        "address": "Адрес",
+        "phone": "Телефон",
+        "delivery": "Доставка",
+        "yes": "да",
+        "no": "нет",
         "date": "Дата",
         "signature": "Подпись",
     },
     "en": {
         "title": "APPLICATION",
-        "subtitle": "for a library card",
-        "surname": "1. Surname (one letter in each box)",
-        "given name": "2. Given name",
-        "address": "3. Address",
-        "phone": "4. Telephone",
-        "delivery": "5. How to send the card (tick one)",
-        "choices": ("by post", "in person", "by courier"),
+        "surname": "Surname",
+        "town": "Town",
+        "address": "Address",
+        "phone": "Telephone",
+        "delivery": "Delivery",
+        "yes": "yes",
+        "no": "no",
         "date": "Date",
         "signature": "Signature",
     },
 }
 
 
-def draw(language: Language, number: int, rng: random.Random) -> Page:
-    """The form that person ``number + 3`` filled in."""
-    labels, person = LABELS[language.code], language.people[number + 3]
-    page = Page.blank(WIDTH, HEIGHT, PAPERS[number])
-    page.draw.rectangle((16, 16, WIDTH - 17, HEIGHT - 17), outline=(150, 154, 160), width=1)
-    page.text(WIDTH // 2, 62, str(labels["title"]), 22, SERIF_BOLD, align="m")
-    page.text(WIDTH // 2, 84, str(labels["subtitle"]), 13, fill=FAINT, align="m")
-
-    page.text(LEFT, 122, str(labels["surname"]), 12, BOLD)
-    page.ask("surname", page.lettered(LEFT, 132, person.surname.upper(), CELL, CELL_HEIGHT, CELLS))
-    _written(page, 196, str(labels["given name"]), f"{person.given} {person.middle}".strip())
-    page.ask("address", _written(page, 256, str(labels["address"]), _address(language, number, rng)))
-    page.ask("phone", _written(page, 316, str(labels["phone"]), _phone(language, rng)))
-
-    page.text(LEFT, 376, str(labels["delivery"]), 12, BOLD)
-    page.ask("delivery", _ticked(page, 394, tuple(labels["choices"]), rng))
-    page.text(LEFT, 540, str(labels["date"]), 12, BOLD)
-    page.draw.line((90, 545, 220, 545), fill=FAINT, width=1)
-    page.ask("date", page.text(98, 540, language.short_date(rng, 2024, 2026), 16, ITALIC, fill=HAND))
-    page.text(270, 540, str(labels["signature"]), 12, BOLD)
-    page.draw.line((350, 545, RIGHT, 545), fill=FAINT, width=1)
-    strokes.signature(page, 366, 538, rng)
+def draw(source: Source, style: Style) -> Page:
+    """A form with one yes-or-no question."""
+    labels, rng = LABELS[source.code], source.rng
+    page = Page.blank(COLUMNS, ROWS, rng.choice(PAPERS), style)
+    page.draw.rectangle((2, 2, page.width - 3, ROWS * ROW - 3), outline=(196, 200, 208))
+    page.label(0, page.width // 2, labels["title"], 15, BOLD, "m")
+    written = {
+        "surname": source.person()[0],
+        "town": source.town(),
+        "address": source.address(),
+        "phone": source.phone(),
+    }
+    for row, (kind, content) in enumerate(written.items(), start=1):
+        page.labelled(row, 10, labels[kind], content, kind, PEN)
+        page.line(row, left=10, right=10)
+    page.label(5, 10, labels["delivery"])
+    chosen = rng.choice(("yes", "no"))
+    boxes = {answer: _box(page, x, answer == chosen) for answer, x in (("yes", 110), ("no", 200))}
+    page.choose("delivery", labels[chosen], boxes[chosen])
+    page.label(5, 134, labels["yes"], 15)
+    page.label(5, 224, labels["no"], 15)
+    page.labelled(6, 10, labels["date"], source.date(2019, 2027), "date", PEN)
+    page.label(7, 10, labels["signature"])
+    strokes.signature(page, 90 + rng.randint(0, 30), 7 * ROW + 18, rng)
     return page
 
 
-def _written(page: Page, y: int, label: str, value: str) -> Text:
-    page.text(LEFT, y, label, 12, BOLD)
-    page.draw.line((LEFT, y + 34, RIGHT, y + 34), fill=FAINT, width=1)
-    return page.text(LEFT + 12, y + 28, value, 17, ITALIC, fill=HAND)
-
-
-def _ticked(page: Page, y: int, choices: tuple[str, ...], rng: random.Random) -> Text:
-    """Boxes below one another, one of them crossed; returns its text."""
-    chosen = rng.randrange(len(choices))
-    texts = []
-    for place, choice in enumerate(choices):
-        top = y + place * 32
-        page.draw.rectangle((LEFT + 8, top, LEFT + 28, top + 20), outline=(70, 74, 84), width=2)
-        if place == chosen:
-            page.draw.line((LEFT + 11, top + 2, LEFT + 27, top + 19), fill=HAND, width=3)
-            page.draw.line((LEFT + 26, top + 1, LEFT + 10, top + 18), fill=HAND, width=3)
-        texts.append(page.text(LEFT + 42, top + 16, choice, 14))
-    return texts[chosen]
-
-
-def _address(language: Language, number: int, rng: random.Random) -> str:
-    town, street, house = language.towns[number], language.streets[number + 1], rng.randint(2, 98)
-    if language.code == "ru":
-        return f"{town}, {street}, д. {house}, кв. {rng.randint(1, 140)}"
-    return f"{house} {street}, {town}"
-
-
-def _phone(language: Language, rng: random.Random) -> str:
-    if language.code == "ru":
-        return f"+7 (000) {digits(rng, 3)}-{digits(rng, 2)}-{digits(rng, 2)}"
-    return f"01632 960 {digits(rng, 3)}"
+def _box(page: Page, x: int, crossed: bool) -> Box:
+    x, y = x + page.style.right, 5 * ROW + 6 + page.style.down
+    page.draw.rectangle((x, y, x + 16, y + 16), outline=FRAME, width=2)
+    if crossed:
+        page.draw.line((x + 2, y + 3, x + 14, y + 14), fill=PEN, width=3)
+        page.draw.line((x + 14, y + 2, x + 3, y + 14), fill=PEN, width=3)
+    return (x, y, x + 17, y + 17)

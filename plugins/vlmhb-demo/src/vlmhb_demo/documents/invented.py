@@ -1,158 +1,180 @@
-"""Invented people, firms, places and goods, and how each language writes numbers and dates."""
+"""The names and words of the shipped pages. All are invented; training never uses them (:mod:`.reserved`)."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-NBSP = "\u00a0"
+from vlmhb_demo.documents.source import Source
 
 
 @dataclass(frozen=True)
-class Person:
-    """Somebody who does not exist. ``middle`` is the patronymic in Russian and empty in English."""
+class Names:
+    """What the shipped pages of one language are filled with."""
 
-    surname: str
-    given: str
-    middle: str
+    people: tuple[tuple[str, str, str], ...]
+    towns: tuple[str, ...]
+    streets: tuple[str, ...]
+    firms: tuple[str, ...]
+    shops: tuple[str, ...]
+    goods: tuple[str, ...]
+    letters: tuple[str, ...]
+
+
+RUSSIAN = Names(
+    people=(
+        ("Королёв", "Семён", "Артёмович"),
+        ("Берёзкина", "Алёна", "Фёдоровна"),
+        ("Лугова-Север", "Майя", "Игоревна"),
+        ("Полынин", "Юрий", "Эдуардович"),
+        ("Жигулёнкова", "Ольга", "Яновна"),
+        ("Тёплый", "Пётр", "Львович"),
+        ("Ясенева", "Элла", "Глебовна"),
+        ("Объедков", "Марк", "Денисович"),
+        ("Щукина", "Юлия", "Ильинична"),
+        ("Дождев", "Илья", "Савельевич"),
+        ("Цветкова", "Эмма", "Кирилловна"),
+        ("Шмелёв", "Тимур", "Олегович"),
+        ("Хвоина", "Злата", "Юрьевна"),
+        ("Подъячев", "Гордей", "Ефимович"),
+        ("Фонарёва", "Нина", "Павловна"),
+        ("Зябликов", "Вадим", "Янович"),
+    ),
+    towns=("Лесогорье", "Новоозёрск", "Ясный Луг", "Верхние Ключи", "Усть-Рябинка", "Щедрино", "Эхово", "Белоцветск"),
+    streets=("ул. Яблоневая", "пер. Тёплый", "наб. Речная", "пр. Счастья", "ул. Звёздная", "б-р Цветной", "ул. Южная"),
+    firms=(
+        "ООО «Ромашка»",
+        "АО «Свет и ключ»",
+        "ООО «Чёрный кот»",
+        "ИП Щеглов Ё. Ю.",
+        "ООО «Стол и Ко»",
+        "АО «Объём-12»",
+        "ООО «Маяк-Юг»",
+        "ПАО «Эхо гор»",
+    ),
+    shops=("МАГАЗИН «КОЛОСОК»", "ЛАВКА «ЕЩЁ»", "БУЛОЧНАЯ № 7", "«РУЧЕЁК»", "РЫНОК «ЮЖНЫЙ»", "ЦВЕТЫ «ФЛОКС»"),
+    goods=(
+        "Молоко 3,2 %",
+        "Хлеб ржаной",
+        "Сыр «Луг»",
+        "Мёд липовый",
+        "Чай чёрный",
+        "Щётка",
+        "Крем-суп",
+        "Яблоки",
+        "Бумага А4",
+        "Подъёмник",
+        "Кресло",
+        "Фонарь",
+        "Гвозди 80 мм",
+        "Эмаль белая",
+        "Цемент",
+        "Жёлуди",
+    ),
+    letters=(
+        "Ваше письмо мы получили вчера. Ответ будет готов к пятнице, просим немного подождать.",
+        "Просим прислать копию договора № 48 и два снимка крыши до конца этой недели.",
+        "Спасибо за помощь с переездом! Все ящики целы, даже тот, что с надписью «хрупко».",
+        "Собрание жильцов пройдёт в среду в 19:30, во дворе. Возьмите, пожалуйста, стулья.",
+        "Ключ от сарая лежит под третьим камнем. Ёжика просьба не будить: он ещё спит.",
+        "Объявляем, что с понедельника касса работает с 8 до 17 часов, без перерыва.",
+    ),
+)
+
+ENGLISH = Names(
+    people=(
+        ("Fernsby", "Ottilie", ""),
+        ("O'Marrow", "Declan", ""),
+        ("Hart-Jones", "Imogen", ""),
+        ("Quillfeather", "Basil", ""),
+        ("Vexley", "Zachary", ""),
+        ("Thistlewood", "Maud", ""),
+        ("Ashgrove", "Wilfred", ""),
+        ("Pemberlain", "Kit", ""),
+        ("Drywater", "Joan", ""),
+        ("Copperkettle", "Jasper", ""),
+        ("Windlass", "Phoebe", ""),
+        ("Marchbanks", "Quentin", ""),
+        ("Goldsworthy", "Xenia", ""),
+        ("Nightjar", "Ezra", ""),
+        ("Underhill", "Beatrix", ""),
+        ("Loxley-Fry", "Hugh", ""),
+    ),
+    towns=(
+        "Eastmere",
+        "Port Wexley",
+        "Little Haddon",
+        "Brackenford",
+        "Quayside",
+        "Upper Finch",
+        "Zennock",
+        "Hollow Oak",
+    ),
+    streets=("Larkspur Lane", "Old Mill Road", "Harbour St.", "Juniper Ave", "Quince Walk", "Fox Hill", "Abbey Row"),
+    firms=(
+        "Bramble & Finch",
+        "Northlight Works",
+        "Kettle Co. Ltd",
+        "Halvorsen-Pike",
+        "Quiet River plc",
+        "O'Dell & Sons",
+        "Blue Jay Ltd",
+        "Vox Six, Inc.",
+    ),
+    shops=("THE CORNER PANTRY", "BLUE DOOR STORES", "MARLOW'S & SONS", "QUAY BAKERY", "FIG & OLIVE", "JUMBO MARKET"),
+    goods=(
+        "Whole milk",
+        "Rye bread",
+        "Cheddar 'Tom'",
+        "Heather honey",
+        "Black tea",
+        "Apples, kg",
+        "Toothbrush",
+        "Garden twine",
+        "Paper A4",
+        "Oak desk",
+        "Zinc bucket",
+        "Lamp 60 W",
+        "Vice, small",
+        "Quilt",
+        "Jam jars x6",
+        "Wool socks",
+    ),
+    letters=(
+        "Your letter came on Tuesday. We shall reply by Friday and ask for a little patience.",
+        "Please send a copy of contract 48 and two pictures of the roof before next week.",
+        "Thank you for helping us move! Every box is whole, even the one marked 'fragile'.",
+        "The neighbours meet on Monday at 7:30 pm in the yard. Please bring your own chairs.",
+        "The key of the shed is under the third stone. Do not wake the hedgehog, she's asleep.",
+        "From March the ticket office opens at 8 and closes at 5, with no break for lunch.",
+    ),
+)
+
+
+class Invented(Source):
+    """Draws from the lists above."""
 
     @property
-    def full(self) -> str:
-        """All names, the surname first in Russian and last in English."""
-        return f"{self.surname} {self.given} {self.middle}" if self.middle else f"{self.given} {self.surname}"
+    def names(self) -> Names:
+        """The lists of this source's language."""
+        return RUSSIAN if self.russian else ENGLISH
 
+    def person(self) -> tuple[str, str, str]:
+        return self.rng.choice(self.names.people)
 
-@dataclass(frozen=True)
-class Goods:
-    """Something to buy; the price in hundredths."""
+    def town(self) -> str:
+        return self.rng.choice(self.names.towns)
 
-    name: str
-    price: int
+    def street(self) -> str:
+        return self.rng.choice(self.names.streets)
 
+    def firm(self) -> str:
+        return self.rng.choice(self.names.firms)
 
-@dataclass(frozen=True)
-class Language:
-    """What differs between the languages of the pages."""
+    def shop(self) -> str:
+        return self.rng.choice(self.names.shops)
 
-    code: str
-    people: Sequence[Person]
-    streets: Sequence[str]
-    towns: Sequence[str]
-    firms: Sequence[str]
-    shops: Sequence[str]
-    groceries: Sequence[Goods]
-    services: Sequence[Goods]
-    months: Sequence[str]
-    thousands: str
-    decimal: str
-    currency: str
+    def goods(self) -> str:
+        return self.rng.choice(self.names.goods)
 
-    def amount(self, hundredths: int) -> str:
-        """An amount of money as text: ``1 234,50`` with a no-break space, or ``1,234.50``."""
-        whole, rest = divmod(hundredths, 100)
-        return f"{whole:,}".replace(",", self.thousands) + f"{self.decimal}{rest:02d}"
-
-    def money(self, hundredths: int) -> str:
-        """An amount with the sign of the currency where the language has it."""
-        return self.currency.format(self.amount(hundredths))
-
-    def short_date(self, rng: random.Random, first_year: int, last_year: int) -> str:
-        """A day in figures: ``07.03.2024``, or ``07/03/2024`` with the day first."""
-        day, month, year = rng.randint(1, 28), rng.randint(1, 12), rng.randint(first_year, last_year)
-        return f"{day:02d}.{month:02d}.{year}" if self.code == "ru" else f"{day:02d}/{month:02d}/{year}"
-
-    def long_date(self, rng: random.Random, year: int) -> str:
-        """A day with its month as a word: ``«12» мая 2024 г.``, or ``12 May 2024``."""
-        day, month = rng.randint(1, 28), rng.choice(self.months)
-        return f"«{day:02d}» {month} {year} г." if self.code == "ru" else f"{day} {month} {year}"
-
-
-RUSSIAN = Language(
-    code="ru",
-    people=(
-        Person("Королёв", "Семён", "Артёмович"),
-        Person("Берёзкина", "Алёна", "Фёдоровна"),
-        Person("Северцева-Лугова", "Майя", "Игоревна"),
-        Person("Полынин", "Юрий", "Эдуардович"),
-        Person("Жигулёнкова", "Ольга", "Яновна"),
-        Person("Тёплый", "Пётр", "Львович"),
-        Person("Ясенева", "Элла", "Глебовна"),
-        Person("Дождев-Каменный", "Илья", "Савельевич"),
-        Person("Объедков", "Марк", "Денисович"),
-    ),
-    streets=("ул. Яблоневая", "пер. Тёплый", "наб. Речная", "пр-т Счастья", "ул. Звёздная", "б-р Цветной"),
-    towns=("г. Лесогорье", "г. Новоозёрск", "пос. Ясный Луг", "г. Верхние Ключи"),
-    firms=("ООО «Ромашка-Сервис»", "АО «Северный ключ»", "ООО «Чёрный квадрат»", "ИП Щукин Ё. Ю.", "ООО «Мебель и Ко»"),
-    shops=("МАГАЗИН «КОЛОСОК»", "ЛАВКА «СЪЕШЬ ЕЩЁ»", "УНИВЕРСАМ «РУЧЕЁК»"),
-    groceries=(
-        Goods("Молоко 3,2 %", 8990),
-        Goods("Хлеб ржаной", 5450),
-        Goods("Сыр «Луговой»", 64900),
-        Goods("Мёд липовый", 42050),
-        Goods("Чай чёрный", 18900),
-        Goods("Яблоки, кг", 12940),
-        Goods("Щётка зубная", 13500),
-        Goods("Крем-суп", 32000),
-    ),
-    services=(
-        Goods("Настройка сети", 1250000),
-        Goods("Стол письменный", 1834050),
-        Goods("Доставка и подъём", 245000),
-        Goods("Кресло офисное", 987500),
-        Goods("Бумага А4, пачка", 38990),
-        Goods("Съёмка объекта", 3100000),
-    ),
-    months=("января", "марта", "мая", "июня", "сентября", "октября", "декабря"),
-    thousands=NBSP,
-    decimal=",",
-    currency=f"{{}}{NBSP}₽",
-)
-
-ENGLISH = Language(
-    code="en",
-    people=(
-        Person("Fernsby", "Ottilie", ""),
-        Person("O'Marrow", "Declan", ""),
-        Person("Hartwell-Jones", "Imogen", ""),
-        Person("Quillfeather", "Basil", ""),
-        Person("Vexley", "Zachary", ""),
-        Person("Thistlewood", "Maud", ""),
-        Person("Ashgrove", "Wilfred", ""),
-        Person("Pemberlain", "Kit", ""),
-        Person("Drywater", "Joan", ""),
-    ),
-    streets=("Larkspur Lane", "Old Mill Road", "Harbour Street", "Juniper Avenue", "St. Quentin's Walk"),
-    towns=("Eastmere", "Port Wexley", "Little Haddon", "Brackenford"),
-    firms=("Bramble & Finch Ltd", "Northlight Works", "Copperkettle Co.", "Halvorsen-Pike LLP", "Quiet River Supplies"),
-    shops=("THE CORNER PANTRY", "BLUE DOOR STORES", "MARLOW'S & SONS"),
-    groceries=(
-        Goods("Whole milk 1 l", 149),
-        Goods("Rye bread", 320),
-        Goods("Cheddar 'Old Tom'", 785),
-        Goods("Heather honey", 699),
-        Goods("Black tea", 425),
-        Goods("Apples, kg", 290),
-        Goods("Toothbrush", 375),
-        Goods("Garden twine", 1150),
-    ),
-    services=(
-        Goods("Network set-up", 125000),
-        Goods("Writing desk, oak", 83450),
-        Goods("Delivery, 2nd floor", 9500),
-        Goods("Office chair", 41250),
-        Goods("Paper A4, box", 3899),
-        Goods("Site survey", 310000),
-    ),
-    months=("January", "March", "May", "June", "August", "October", "December"),
-    thousands=",",
-    decimal=".",
-    currency="£{}",
-)
-
-LANGUAGES = (RUSSIAN, ENGLISH)
-
-
-def digits(rng: random.Random, count: int) -> str:
-    """So many random digits; zeros may lead."""
-    return "".join(rng.choice("0123456789") for _ in range(count))
+    def prose(self) -> str:
+        return self.rng.choice(self.names.letters)

@@ -4,95 +4,63 @@ from __future__ import annotations
 
 import random
 
-from vlmhb_demo.documents.invented import Language, digits
-from vlmhb_demo.documents.page import MONO, MONO_BOLD, Colour, Page
+from vlmhb_demo.documents.page import MONO, ROW, Colour, Page, Style
+from vlmhb_demo.documents.source import Source
 
-WIDTH = 360
-PAPER: Colour = (246, 244, 236)
-LEFT, RIGHT = 22, WIDTH - 22
-RULE: Colour = (120, 118, 112)
+COLUMNS, ROWS = 8, 11
+PAPERS: tuple[Colour, ...] = ((248, 247, 240), (250, 250, 250), (246, 243, 236))
+LEFT, RIGHT = 8, 216
+SIZE = 16
+DASH: Colour = (150, 148, 142)
 LABELS = {
-    "ru": {
-        "title": "КАССОВЫЙ ЧЕК",
-        "number": "Чек №",
-        "cashier": "Кассир",
-        "total": "ИТОГО",
-        "tax": "В т. ч. НДС 20 %",
-        "card": "Оплата картой",
-        "thanks": "Спасибо за покупку!",
-    },
-    "en": {
-        "title": "SALES RECEIPT",
-        "number": "Receipt no.",
-        "cashier": "Served by",
-        "total": "TOTAL",
-        "tax": "Incl. VAT 20 %",
-        "card": "Card payment",
-        "thanks": "Thank you for your visit!",
-    },
+    "ru": {"number": "Чек №", "total": "ИТОГО", "card": "Картой", "cash": "Наличными", "thanks": "Спасибо!"},
+    "en": {"number": "Receipt", "total": "TOTAL", "card": "Card", "cash": "Cash", "thanks": "Thank you!"},
 }
+PAYMENT = {"ru": {"card": "картой", "cash": "наличными"}, "en": {"card": "card", "cash": "cash"}}
 
 
-def draw(language: Language, number: int, rng: random.Random) -> Page:
-    """The receipt of shop ``number``, with four to six goods."""
-    labels = LABELS[language.code]
-    goods = rng.sample(language.groceries, rng.randint(4, 6))
-    page = Page.blank(WIDTH, 392 + 40 * len(goods), PAPER)
-    middle = WIDTH // 2
-
-    seller = page.text(middle, 40, language.shops[number], 18, MONO_BOLD, align="m")
-    page.ask("seller", seller)
-    street = f"{rng.choice(language.streets)}, {rng.randint(1, 90)}"
-    page.text(middle, 62, street if language.code == "ru" else _house_first(street), 13, MONO, align="m")
-    page.text(middle, 90, labels["title"], 15, MONO, align="m")
-    y = _row(page, 116, f"{labels['number']} {digits(rng, 6)}", f"{rng.randint(8, 21):02d}:{rng.randint(0, 59):02d}")
-    page.text(LEFT, y, f"{labels['cashier']} {language.people[number + 6].given}", 13, MONO)
-    page.ask("date", page.text(RIGHT, y, language.short_date(rng, 2023, 2026), 13, MONO, align="r"))
-    y = _rule(page, y + 14)
-
-    total = 0
-    for item in goods:
-        count = rng.choice((1, 1, 2, 3))
-        total += item.price * count
-        page.text(LEFT, y, item.name, 14, MONO)
-        page.text(LEFT + 14, y + 19, f"{count} × {language.amount(item.price)}", 13, MONO)
-        page.text(RIGHT, y + 19, language.amount(item.price * count), 13, MONO, align="r")
-        y += 40
-    y = _rule(page, y - 8)
-
-    page.text(LEFT, y + 4, labels["total"], 20, MONO_BOLD)
-    page.ask("total", page.text(RIGHT, y + 4, language.money(total), 20, MONO_BOLD, align="r"))
-    y = _row(page, y + 30, labels["tax"], language.amount(round(total / 6)))
-    y = _row(page, y, labels["card"], f"**** {digits(rng, 4)}")
-    y = _rule(page, y - 4)
-    page.text(middle, y + 2, labels["thanks"], 13, MONO, align="m")
-    _bars(page, y + 18, rng)
-    page.ask_for_everything()
+def draw(source: Source, style: Style) -> Page:
+    """A receipt for two to four things; the prices add up."""
+    labels, rng = LABELS[source.code], source.rng
+    page = Page.blank(COLUMNS, ROWS, rng.choice(PAPERS), style)
+    page.ask("seller", page.value(0, page.width // 2, source.shop(), MONO, SIZE, align="m"))
+    page.label(1, LEFT, labels["number"], SIZE, MONO)
+    page.ask("number", page.value(1, RIGHT, source.digits(6), MONO, SIZE, align="r"))
+    page.ask("date", page.value(2, LEFT, source.date(2019, 2027), MONO, SIZE))
+    page.value(2, RIGHT, f"{rng.randint(7, 22):02d}:{rng.randint(0, 59):02d}", MONO, SIZE, align="r")
+    _dashes(page, 2)
+    total, row = 0, 3
+    for name in source.different(source.goods, rng.randint(2, 4)):
+        cost = source.price(900)
+        page.value(row, LEFT, name, MONO, SIZE)
+        text = page.value(row, RIGHT, source.amount(cost), MONO, SIZE, align="r")
+        if row == 3:
+            page.ask("price", text, name)
+        total += cost
+        row += 1
+    _dashes(page, row - 1)
+    page.label(row, LEFT, labels["total"], SIZE, MONO)
+    page.ask("total", page.value(row, RIGHT, source.money(total), MONO, SIZE, align="r"))
+    way = rng.choice(("card", "cash"))
+    text = page.label(row + 1, LEFT, labels[way], SIZE, MONO)
+    page.choose("payment", PAYMENT[source.code][way], text.box)
+    if row < 6:
+        page.label(row + 2, page.width // 2, labels["thanks"], SIZE, MONO, "m")
+        row += 1
+    _bars(page, row + 2, rng)
     return page
 
 
-def _house_first(street: str) -> str:
-    name, house = street.rsplit(", ", 1)
-    return f"{house} {name}"
+def _dashes(page: Page, row: int) -> None:
+    y = (row + 1) * ROW - 1 + page.style.down
+    for x in range(LEFT, RIGHT, 8):
+        page.draw.line((x, y, x + 4, y), fill=DASH)
 
 
-def _row(page: Page, y: int, left: str, right: str) -> int:
-    page.text(LEFT, y, left, 13, MONO)
-    page.text(RIGHT, y, right, 13, MONO, align="r")
-    return y + 22
-
-
-def _rule(page: Page, y: int) -> int:
-    """A dashed line; returns the baseline of the row below it."""
-    for x in range(LEFT, RIGHT, 9):
-        page.draw.line((x, y, min(x + 5, RIGHT), y), fill=RULE, width=1)
-    return y + 24
-
-
-def _bars(page: Page, y: int, rng: random.Random) -> None:
-    """A bar code that means nothing."""
-    x = LEFT + 34
-    while x < RIGHT - 36:
+def _bars(page: Page, row: int, rng: random.Random) -> None:
+    """A bar code that means nothing, from a row to the foot of the page."""
+    x, top, bottom = 44, row * ROW + 6, min(ROWS, row + 2) * ROW - 8
+    while x < page.width - 46:
         width = rng.choice((1, 1, 2, 3))
-        page.draw.rectangle((x, y, x + width - 1, y + 46), fill=(28, 28, 30))
+        page.draw.rectangle((x, top, x + width - 1, bottom), fill=(60, 60, 64))
         x += width + rng.choice((1, 2, 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +54,32 @@ system user assistant You are a helpful assistant. Picture: Video: Please give o
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """The finished vocabulary."""
+    """The finished vocabulary; ``roles`` are whole words that are tokens but not special ones."""
 
     merges: list[bpe.Pair]
     vocabulary: dict[str, int]
     special: dict[str, int]
+    roles: dict[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Rows of the embedding: all tokens, rounded up to a multiple of 64 as engines like it."""
-        used = len(self.vocabulary) + len(self.special)
+        used = len(self.vocabulary) + len(self.special) + len(self.roles)
         return -(-used // 64) * 64
 
-    def write(self, folder: Path, context_length: int) -> None:
+    def write(self, folder: Path, context_length: int, template: str = chat.TEMPLATE) -> None:
         """Write the files that a published Qwen2-VL folder has for its tokenizer."""
         jsonfile.write(folder / "tokenizer.json", self._fast())
-        jsonfile.write(folder / "tokenizer_config.json", self._settings(context_length))
-        jsonfile.write(folder / "chat_template.json", {"chat_template": chat.TEMPLATE})
+        jsonfile.write(folder / "tokenizer_config.json", self._settings(context_length, template))
+        jsonfile.write(folder / "chat_template.json", {"chat_template": template})
         jsonfile.write(folder / "vocab.json", self.vocabulary)
         lines = ["#version: 0.2", *(" ".join(pair) for pair in self.merges)]
         (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+
+    def _added(self) -> dict[int, dict[str, Any]]:
+        special = {token_id: _added(text) for text, token_id in self.special.items()}
+        roles = {token_id: _added(text, special=False) for text, token_id in self.roles.items()}
+        return {**special, **roles}
 
     def _fast(self) -> dict[str, Any]:
         byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
@@ -82,7 +88,7 @@ class Tokenizer:
             "version": "1.0",
             "truncation": None,
             "padding": None,
-            "added_tokens": [{"id": token_id, **_added(text)} for text, token_id in self.special.items()],
+            "added_tokens": [{"id": token_id, **added} for token_id, added in self._added().items()],
             "normalizer": {"type": "NFC"},
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [cut, byte_level]},
             "post_processor": byte_level,
@@ -101,13 +107,13 @@ class Tokenizer:
             },
         }
 
-    def _settings(self, context_length: int) -> dict[str, Any]:
+    def _settings(self, context_length: int, template: str) -> dict[str, Any]:
         return {
             "add_prefix_space": False,
-            "added_tokens_decoder": {str(token_id): _added(text) for text, token_id in self.special.items()},
+            "added_tokens_decoder": {str(token_id): added for token_id, added in self._added().items()},
             "additional_special_tokens": [text for text in self.special if text != END_OF_TEXT],
             "bos_token": None,
-            "chat_template": chat.TEMPLATE,
+            "chat_template": template,
             "clean_up_tokenization_spaces": False,
             "eos_token": END_OF_TURN,
             "errors": "replace",
@@ -129,12 +135,12 @@ def build() -> Tokenizer:
     return Tokenizer(merges, vocabulary, special)
 
 
-def _added(text: str) -> dict[str, Any]:
+def _added(text: str, special: bool = True) -> dict[str, Any]:
     return {
         "content": text,
-        "single_word": False,
+        "single_word": not special,
         "lstrip": False,
         "rstrip": False,
         "normalized": False,
-        "special": True,
+        "special": special,
     }

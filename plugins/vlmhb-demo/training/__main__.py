@@ -1,0 +1,47 @@
+"""Train the reader from nothing: ``python -m training OUT``, in the folder that holds this package.
+
+Stop it with Ctrl-C and start it again with the same ``OUT``: it goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command line; train, export, evaluate."""
+    parser = argparse.ArgumentParser(prog="python -m training", description="Train vlmhb-reader from nothing.")
+    parser.add_argument("out", type=Path, help="folder of checkpoints, of the log and of the finished model")
+    parser.add_argument("--minutes", type=float, default=75.0, help="of training in all [default: %(default)s]")
+    parser.add_argument("--tower-minutes", type=float, default=8.0, help="of these, of the tower alone")
+    parser.add_argument("--pages", type=int, default=24, help="pages a step [default: %(default)s]")
+    parser.add_argument("--threads", type=int, default=1, help="of torch; beside them one process draws the pages")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--eager", action="store_true", help="do not compile: slower, but needs no C++ compiler")
+    parser.add_argument("--skip-evaluation", action="store_true", help="stop when the model is exported")
+    chosen = parser.parse_args(arguments)
+    os.environ["OMP_NUM_THREADS"] = str(chosen.threads)  # before torch is imported
+
+    from training.run import Plan, train
+
+    plan = Plan(
+        out=chosen.out,
+        seconds=chosen.minutes * 60,
+        tower_seconds=chosen.tower_minutes * 60,
+        pages=chosen.pages,
+        threads=chosen.threads,
+        seed=chosen.seed,
+        compiled=not chosen.eager,
+    )
+    folder = train(plan)
+    print(f"the model is in {folder}")
+    if not chosen.skip_evaluation:
+        from training.evaluate import evaluate
+
+        evaluate(folder, chosen.out / "evaluation")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""One step of learning: the losses of a batch, the two optimisers, the learning rate over time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from training.batches import IGNORED, SLOTS, START, Batch, blank
+from training.model import Parts, Reader, text_angles, vision_angles
+from training.sizes import Sizes
+
+LETTERS_WEIGHT = 0.3
+"""Of the letters' loss beside the answers'."""
+BLANK_WEIGHT, BESIDE_WEIGHT = 0.3, 0.3
+"""Of an empty slot, and of a letter of a neighbouring cell, beside a letter of the cell itself."""
+CODE = 32
+"""Width of the code of a letter; an image token holds ``SLOTS`` of them, one behind the other."""
+CODE_SCALE = 16.0
+"""Of the cosine of two codes in the letters' loss."""
+FIELD_WEIGHT = 1.5
+"""Of a field's token beside one of the whole text: fields have fewer, and lag."""
+RATE = 2e-3
+WARM_UP = 60
+"""Steps until the full rate."""
+CONSTANT = 0.4
+"""Part of the time at the full rate; from there it falls along a cosine to nothing."""
+
+
+@dataclass
+class Losses:
+    """Of one batch: losses, and how much was right (letters that are there; tokens of whole texts; of fields)."""
+
+    total: Tensor
+    letters: float
+    whole: float
+    fields: float
+
+
+class Learner:
+    """The reader and its optimisers.
+
+    The tower learns by itself which letters stand in the cell of an image token. Their codes are the first ``CODE``
+    numbers of the tokens' embeddings, the same for every slot. So the language model finds in an image token what it
+    has to say, in the terms in which it says it, and what it learns about copying one letter holds for all.
+    """
+
+    def __init__(self, sizes: Sizes, compiled: bool = True) -> None:
+        self.sizes = sizes
+        self.reader = Reader(sizes)
+        matrices, others = [], []
+        for name, parameter in self.reader.named_parameters():
+            inner = parameter.ndim == 2 and "embed" not in name and "patch" not in name
+            (matrices if inner else others).append(parameter)
+        self.optimizers: tuple[torch.optim.Optimizer, ...] = (
+            torch.optim.Muon(matrices, lr=RATE, weight_decay=0.02, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(others, lr=RATE, betas=(0.9, 0.98), weight_decay=0.01),
+        )
+        if compiled:
+            self.reader.compile_blocks()
+
+    def step(self, batch: Batch, number: int, done: float, tower_only: bool) -> Losses:
+        """Learn from a batch; ``done`` is the part of the whole time that has passed."""
+        losses = self.losses(batch, tower_only)
+        losses.total.backward()
+        torch.nn.utils.clip_grad_norm_([p for p in self.reader.parameters() if p.grad is not None], 1.0)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate(number, done)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return losses
+
+    def losses(self, batch: Batch, tower_only: bool) -> Losses:
+        """What the reader makes of a batch."""
+        with torch.autocast("cpu", torch.bfloat16):
+            patches = torch.from_numpy(batch.patches).float()
+            image = self.reader.visual(patches, vision_angles(self.sizes, batch.rows, batch.columns))
+            letters, letters_right = self._letters(image, torch.from_numpy(batch.letters))
+            if tower_only:
+                return Losses(letters, letters_right, 0.0, 0.0)
+            loss, whole, fields = self._answers(image, batch)
+        return Losses(loss + LETTERS_WEIGHT * letters, letters_right, whole, fields)
+
+    def _letters(self, image: Tensor, wanted: Tensor) -> tuple[Tensor, float]:
+        known = wanted[:, 0, 0] != IGNORED
+        if not known.any():
+            return image.sum() * 0.0, 0.0
+        codes = image.float()[known][..., : SLOTS * CODE].unflatten(-1, (SLOTS, CODE))
+        names = F.normalize(self.reader.model.embed_tokens.weight[:, :CODE], dim=-1)
+        logits = (F.normalize(codes, dim=-1).flatten(0, 2) @ names.T).float() * CODE_SCALE
+        weights = torch.where(wanted[known] == blank(), BLANK_WEIGHT, 1.0)
+        weights[..., 0] *= BESIDE_WEIGHT
+        weights[..., -1] *= BESIDE_WEIGHT
+        wanted, weights = wanted[known].flatten(), weights.flatten()
+        loss = (F.cross_entropy(logits, wanted, reduction="none") * weights).sum() / weights.sum()
+        there = wanted != blank()
+        return loss, _part(logits.argmax(-1)[there] == wanted[there])
+
+    def _answers(self, image: Tensor, batch: Batch) -> tuple[Tensor, float, float]:
+        prefix = START + batch.rows * batch.columns
+        branches = (batch.tokens.shape[1] - prefix - batch.long) // batch.short
+        angles = text_angles(self.sizes, torch.from_numpy(batch.places))
+        tokens = torch.from_numpy(batch.tokens)
+        states = self.reader.model(tokens, image, START, angles, Parts(prefix, batch.long, branches, batch.short))
+        targets = torch.from_numpy(batch.targets)
+        learnt = targets != IGNORED
+        logits = self.reader.model.logits(states[learnt]).float()
+        of_field = (torch.arange(targets.shape[1]) >= batch.long).expand_as(targets)[learnt]
+        wanted = targets[learnt]
+        weights = torch.where(of_field, FIELD_WEIGHT, 1.0)
+        loss = (F.cross_entropy(logits, wanted, reduction="none") * weights).sum() / weights.sum()
+        right = logits.argmax(-1) == wanted
+        return loss, _part(right[~of_field]), _part(right[of_field])
+
+    def state(self) -> dict[str, Any]:
+        """Everything that must be kept to go on later."""
+        return {
+            "reader": self.reader.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from :meth:`state`."""
+        self.reader.load_state_dict(state["reader"])
+        for optimizer, kept in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(kept)
+
+
+def rate(number: int, done: float) -> float:
+    """The learning rate of step ``number``, when the part ``done`` of the time has passed."""
+    warm = min(1.0, (number + 1) / WARM_UP)
+    falling = max(0.0, min(1.0, (done - CONSTANT) / (1.0 - CONSTANT)))
+    return RATE * warm * 0.5 * (1.0 + math.cos(math.pi * falling))
+
+
+def _part(right: Tensor) -> float:
+    return right.float().mean().item() if right.numel() else 0.0

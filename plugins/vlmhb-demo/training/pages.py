@@ -1,0 +1,84 @@
+"""Training pages: drawn like the shipped ones, filled with made-up words, never with anything that is shipped."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from vlmhb_demo.documents import catalogue, scan
+from vlmhb_demo.documents.page import Page
+from vlmhb_demo.documents.questions import CHOICES, QUESTIONS
+from vlmhb_demo.documents.reserved import reserved
+
+from training.values import MadeUp
+
+WORN = 0.15
+"""Part of the pages that are worn."""
+SHAPES: dict[tuple[int, int], tuple[str, ...]] = {
+    (7, 11): ("identity card", "driving licence"),
+    (8, 11): ("invoice", "form", "table", "letter"),
+    (11, 8): ("receipt",),
+}
+"""Classes by rows and columns of the page."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question about a page, worded, with its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A page and what is asked about it: everything, and some of the fields."""
+
+    page: Page
+    worn: bool
+    whole: Asked
+    fields: tuple[Asked, ...]
+
+
+def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN) -> Sample:
+    """A page that fits, shares nothing with the shipped ones, and ``fields`` questions about it.
+
+    Args:
+        seed: decides everything; starts with ``train/``, as no shipped page's does.
+        doc_class: a key of :data:`vlmhb_demo.documents.catalogue.CLASSES`.
+        fields: how many questions besides the whole text.
+        worn_part: how probable a worn page is.
+    """
+    rng = random.Random(f"train/{seed}")
+    worn = rng.random() < worn_part
+    language = rng.choice(catalogue.LANGUAGES)
+    while True:
+        style = scan.worn_style(rng) if worn else scan.clean_style(rng)
+        page = catalogue.draw(doc_class, MadeUp(language, rng), style)
+        if page.fits() and not reserved().met_on(page):
+            break
+    page = (scan.worn if worn else scan.clean)(page, rng)
+    return Sample(page, worn, _whole(page, language, rng), _fields(page, language, rng, fields))
+
+
+def _whole(page: Page, language: str, rng: random.Random) -> Asked:
+    (question,) = (question for question in page.questions if question.kind == "full text")
+    return Asked(_worded(question.kind, "", language, rng), question.answer)
+
+
+def _fields(page: Page, language: str, rng: random.Random, count: int) -> tuple[Asked, ...]:
+    """Different questions if there are enough; those with a choice of answers are rarer, being easier."""
+    left = [question for question in page.questions if question.kind != "full text"]
+    weights = [0.35 if question.kind in CHOICES else 1.0 for question in left]
+    chosen = []
+    for _ in range(count):
+        (place,) = rng.choices(range(len(left)), weights)
+        chosen.append(left[place])
+        weights[place] *= 0.02
+    return tuple(Asked(_worded(q.kind, q.about, language, rng), q.answer) for q in chosen)
+
+
+def _worded(kind: str, about: str, language: str, rng: random.Random) -> str:
+    """The first wording, which the shipped pages use, half of the time."""
+    wordings = QUESTIONS[language][kind]
+    return (wordings[0] if rng.random() < 0.5 else rng.choice(wordings)).format(about=about)
