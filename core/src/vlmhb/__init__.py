@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.hookspecs import hookimpl
     from vlmhb.contract.metric import Metric, Pairs
     from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
+    from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
     from vlmhb.contract.request import GenerationRequest, ImageInput, ImagePart, Message, SamplingParams, TextPart
     from vlmhb.contract.result import Failure, GenerationResult, TokenLogprob
 
@@ -29,6 +30,7 @@ _HOME = {
     "vlmhb.contract.hookspecs": ("hookimpl",),
     "vlmhb.contract.metric": ("Metric", "Pairs"),
     "vlmhb.contract.model": ("GenerationControl", "ModelInterface", "ModelSpec"),
+    "vlmhb.contract.report": ("Fragment", "ReportEntry", "ReportSection", "ReportView"),
     "vlmhb.contract.request": (
         "GenerationRequest",
         "ImageInput",
@@ -50,6 +52,7 @@ __all__ = [
     "EngineOption",
     "EnvironmentRecipe",
     "Failure",
+    "Fragment",
     "GenerationControl",
     "GenerationRequest",
     "GenerationResult",
@@ -62,6 +65,9 @@ __all__ = [
     "NamedDataset",
     "NamedModel",
     "Pairs",
+    "ReportEntry",
+    "ReportSection",
+    "ReportView",
     "Sample",
     "SamplingParams",
     "TextPart",

@@ -105,6 +105,9 @@ def show_summary(summary: Summary, folder: Path) -> ExitCode:
 
     print_summary(summary)
     click.echo(f"Answers: {folder / 'answers.csv'}")
+    page = folder / "report" / "index.html"
+    if page.is_file():
+        click.echo(f"Report: {page}")
     click.echo(f"Run folder: {folder}")
     if not summary.errors and not summary.missing:
         return ExitCode.OK

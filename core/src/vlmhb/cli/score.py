@@ -32,6 +32,7 @@ def command(
     from vlmhb.cli.progress import make_listener
     from vlmhb.cli.run import show_summary
     from vlmhb.discovery.registry import Registry
+    from vlmhb.report.write import report_of_run
     from vlmhb.run.score import score_answers, score_run
 
     registry = Registry()
@@ -43,4 +44,6 @@ def command(
         summary = score_answers(dataset, answers, folder, registry, metrics, normalize, make_listener().note)
     else:
         raise click.UsageError("give either a run's folder, or both --dataset and --answers")
+    for note in report_of_run(folder, registry):
+        click.echo(note, err=True)
     raise SystemExit(show_summary(summary, folder))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
     from vlmhb.contract.metric import Metric
     from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
+    from vlmhb.contract.report import ReportSection
     from vlmhb.contract.request import GenerationRequest
     from vlmhb.contract.result import GenerationResult
 
@@ -124,4 +125,22 @@ def vlmhb_models() -> Iterable[NamedModel]:  # type: ignore[empty-body]
     Called when a run is planned and by ``vlmhb generate``, in the process of the command line. All results are
     used; a row of ``vlm_base.csv`` with the same name goes before them. The folder must be there when the hook
     returns; a plugin that makes it on first use does so here, under the user's cache folder.
+    """
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Results
+# ------------------------------------------------------------------------------------------------------------
+
+
+@hookspec
+def vlmhb_report_sections() -> Iterable[ReportSection]:  # type: ignore[empty-body]
+    """Offer sections of the report.
+
+    Called when a report is written (at the end of ``vlmhb run`` and ``vlmhb score``, and by ``vlmhb report``), in the
+    process of the command line. All results are used, ordered by ``ReportSection.place``; a name that is already
+    taken is reported and left out. A section reads the runs through the view it is given and returns a
+    :class:`vlmhb.contract.report.Fragment`; its html is escaped unless it is a ``markupsafe.Markup``. What a section
+    raises is shown in its place and as a note, and the report goes on. Import heavy packages in
+    ``ReportSection.render``.
     """

@@ -67,6 +67,8 @@ class Metric(ABC):
         higher_is_better: the direction of the metric.
         failed_value: the value of a row without an answer in the ``errors_as_wrong`` reading.
         source: the definition's source, for the documentation.
+        bounds: the least and the greatest value a pair can have, None where one of them does not exist (an error rate
+            has no greatest). With them, a mean over rows that are all right, or all wrong, has an interval too.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Metric(ABC):
     higher_is_better: bool = False
     failed_value: float = 0.0
     source: str = ""
+    bounds: tuple[float, float] | None = None
 
     @abstractmethod
     def score(self, pairs: Pairs) -> Mapping[str, Column]:

@@ -29,9 +29,11 @@ def plugins() -> dict[str, object]:
     """The core's own plugins by name."""
     import vlmhb.data.builtin
     import vlmhb.metrics.builtin
+    import vlmhb.report.builtin
 
     return {
         "core generate": DefaultGenerate(),
         "core metrics": vlmhb.metrics.builtin,
         "core datasets": vlmhb.data.builtin,
+        "core report": vlmhb.report.builtin,
     }

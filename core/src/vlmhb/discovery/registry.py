@@ -11,6 +11,7 @@ from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
 from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
+from vlmhb.contract.report import ReportSection
 from vlmhb.discovery.loader import import_plugin, new_manager
 from vlmhb.discovery.scan import PluginProblem, PluginRef, scan
 from vlmhb.errors import BackendNotFoundError, PluginError
@@ -130,6 +131,11 @@ class Registry:
         """Models that plugins ship, by name."""
         return self._collect("vlmhb_models", NamedModel, lambda item: item.name)
 
+    def report_sections(self) -> list[ReportSection]:
+        """All sections of the report, in their order."""
+        sections = self._collect("vlmhb_report_sections", ReportSection, lambda section: section.name).values()
+        return sorted(sections, key=lambda section: section.place)
+
     def plugins(self) -> list[PluginRef]:
         """All plugins that are no engine, broken ones included."""
         return list(self._plugins)
@@ -145,6 +151,7 @@ class Registry:
         self.metrics()
         self.dataset_formats()
         self.named_datasets()
+        self.report_sections()
         return sorted(self._problems.values(), key=lambda p: (p.plugin.kind, p.plugin.name, p.plugin.distribution))
 
     # --- inside

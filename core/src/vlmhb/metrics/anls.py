@@ -26,6 +26,7 @@ class Anls(Metric):
     name = "anls"
     title = "ANLS"
     higher_is_better = True
+    bounds = (0.0, 1.0)
     source = "Biten et al. (2019), arXiv:1905.13648, equation 1, with the threshold 0.5"
 
     def score(self, pairs: Pairs) -> Mapping[str, Column]:

@@ -27,6 +27,7 @@ class Bleu(Metric):
     name = "bleu"
     title = "BLEU"
     higher_is_better = True
+    bounds = (0.0, 100.0)
     source = "Papineni et al. (2002), ACL; Post (2018), arXiv:1804.08771 (sacrebleu)"
 
     def score(self, pairs: Pairs) -> Mapping[str, Column]:

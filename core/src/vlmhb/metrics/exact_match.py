@@ -18,6 +18,7 @@ class ExactMatch(Metric):
     title = "Exact match"
     aliases = ("em",)
     higher_is_better = True
+    bounds = (0.0, 1.0)
     source = "Rajpurkar et al. (2016), arXiv:1606.05250, with the text normalisers of the run in place of SQuAD's"
 
     def score(self, pairs: Pairs) -> Mapping[str, Column]:

@@ -19,6 +19,7 @@ class RunFolder:
         self.database = path / "run.sqlite"
         self.answers = path / "answers.csv"
         self.metrics = path / "metrics"
+        self.report = path / "report"
         self.manifest = path / "manifest.json"
         self.logs = path / "logs"
         self._lock: IO[str] | None = None

@@ -18,6 +18,7 @@ from vlmhb.contract.request import GenerationRequest, ImageInput
 from vlmhb.contract.result import GenerationResult
 from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
+from vlmhb.report.write import report_of_run
 from vlmhb.run.engine import open_engine
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
@@ -125,6 +126,8 @@ def run(
                     listener.answered(result)
         summary = export(store, engines, home)
         manifest.write(store, summary, interrupted=control.stop.is_set())
+        for note in report_of_run(home.path, engines):
+            listener.note(note)
         return Outcome(
             folder=folder,
             generated=generated,

@@ -1,0 +1,1 @@
+"""The core's own sections, one a file."""

@@ -1,0 +1,150 @@
+"""What kind of errors are made: the worst rows, the letters that are mixed up, errors by length."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
+from vlmhb.report.render import Cell, Table, count_cell, number_cell, row_link, template
+
+if TYPE_CHECKING:
+    import polars
+
+
+WORST = 10
+CONFUSIONS = 15
+MOST_COMPARED = 5_000
+"""Wrong answers looked at for mixed-up letters."""
+_LENGTHS = (0, 5, 10, 20, 50, 100)
+_SHOWN = 160
+
+
+class AnalysisSection(ReportSection):
+    """Three tables for each entry."""
+
+    name = "analysis"
+    place = 50
+
+    def title(self, view: ReportView) -> str:
+        """The heading."""
+        return view.text("analysis.title")
+
+    def render(self, view: ReportView) -> Fragment | None:
+        """Nothing for entries without a scored row."""
+        many = len(view.datasets) > 1
+        blocks = []
+        for entry in view.entries:
+            rows = view.rows(entry).filter(view.rows(entry)["status"] == "ok")
+            if rows.is_empty() or not entry.metrics:
+                continue
+            tables = [self._worst(view, entry, rows), self._confusions(view, entry, rows)]
+            name = f"{entry.label} — {entry.dataset}" if many else entry.label
+            blocks.append({"name": name, "tables": [*tables, self._lengths(view, entry, rows)]})
+        if not blocks:
+            return None
+        return Fragment(html=template("analysis.html.j2", blocks=blocks, text=view.text))
+
+    def _worst(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table | None:
+        name = entry.metrics[0]
+        metric = view.metrics[name]
+        wrong = rows.filter(rows["wrong"]).sort(name, "row", descending=[not metric.higher_is_better, False])
+        worst = wrong.head(WORST)
+        if worst.is_empty():
+            return None
+        texts = {line["row"]: line for line in view.texts(entry, worst["row"].to_list()).to_dicts()}
+        header = [view.text(f"word.{key}") for key in ("row", "doc_class", "question_type", "reference", "answer")]
+        lines = [
+            [
+                Cell(f"#{line['row']}", sort=line["row"], href=row_link(entry.dataset, line["row"])),
+                Cell(line["doc_class"]),
+                Cell(line["question_type"]),
+                Cell(shortened(texts[line["row"]]["compared_reference"])),
+                Cell(shortened(texts[line["row"]]["compared_answer"])),
+                number_cell(view, line[name]),
+            ]
+            for line in worst.to_dicts()
+        ]
+        caption = view.text("analysis.worst", metric=metric.title, shown=len(lines), wrong=len(wrong))
+        return Table(caption, [*header, metric.title], lines, frozenset((0, 5)))
+
+    def _confusions(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table | None:
+        wrong = rows.filter(rows["wrong"])["row"].head(MOST_COMPARED)
+        texts = view.texts(entry, wrong.to_list())
+        pairs = texts.select("compared_reference", "compared_answer").rows()
+        counts, compared = confusions(pairs)
+        if not counts:
+            return None
+        header = [view.text("analysis.expected"), view.text("analysis.got"), view.text("word.times")]
+        lines = [
+            [Cell(_sign(view, right)), Cell(_sign(view, given)), count_cell(times)]
+            for (right, given), times in counts.most_common(CONFUSIONS)
+        ]
+        caption = view.text("analysis.confusions", compared=compared, wrong=len(pairs))
+        return Table(caption, header, lines, frozenset((2,)))
+
+    def _lengths(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table:
+        import polars as pl
+
+        name = entry.metrics[0]
+        header = [view.text("analysis.length"), view.text("word.count"), view.text("analysis.wrong_share")]
+        lines = []
+        for low, high in zip((-1, *_LENGTHS), (*_LENGTHS, None), strict=True):
+            inside = pl.col("reference_length") > low
+            some = rows.filter(inside if high is None else inside & (pl.col("reference_length") <= high))
+            if some.is_empty():
+                continue
+            label = f"> {low}" if high is None else str(high) if high == 0 else f"{low + 1}–{high}"
+            share, mean = float(some["wrong"].cast(pl.Float64).to_numpy().mean()), float(some[name].to_numpy().mean())
+            lines.append(
+                [Cell(label, sort=low), count_cell(len(some)), number_cell(view, share), number_cell(view, mean)]
+            )
+        title = view.metrics[name].title
+        return Table(view.text("analysis.lengths"), [*header, title], lines, frozenset((0, 1, 2, 3)))
+
+
+def confusions(pairs: list[tuple[str, str]]) -> tuple[Counter[tuple[str, str]], int]:
+    """Which letters are mixed up.
+
+    Answers that share less than half of their letters with the reference are left out: nothing was mixed up there,
+    something else was answered.
+
+    Args:
+        pairs: references and answers.
+
+    Returns:
+        How often each pair of letters was met: what should stand there and what does, empty for a letter too much or
+        too few; and how many pairs of texts were compared.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    counts: Counter[tuple[str, str]] = Counter()
+    compared = 0
+    for reference, answer in pairs:
+        steps = Levenshtein.editops(reference, answer)
+        if 2 * len(steps) > max(len(reference), len(answer)):
+            continue
+        compared += 1
+        for step in steps:
+            right = reference[step.src_pos] if step.tag != "insert" else ""
+            given = answer[step.dest_pos] if step.tag != "delete" else ""
+            counts[right, given] += 1
+    return counts, compared
+
+
+def shortened(text: str | None) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join((text or "").split(" "))
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def _sign(view: ReportView, sign: str) -> str:
+    """A letter so that it can be told from its look-alikes."""
+    if not sign:
+        return view.text("analysis.no_sign")
+    shown = sign if sign.isprintable() and not sign.isspace() else ""
+    code = f"U+{ord(sign):04X}"
+    if shown and sign.isascii():
+        return f"{shown}  {code}" if sign.isalpha() else shown
+    return f"{shown}  {code} {unicodedata.name(sign, '')}".strip()

@@ -1,0 +1,88 @@
+"""How fast the answers came, from the times stored with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from vlmhb.contract.report import Fragment, ReportSection, ReportView
+from vlmhb.report.render import Cell, Table, count_cell, markdown_text, seconds, template
+
+if TYPE_CHECKING:
+    import polars
+
+
+PAUSE = 60.0
+"""Seconds without any answer that are taken for a pause of the run and not counted."""
+_TIMES = ("time_to_first_token", "time_per_output_token", "total_time", "queue_time")
+
+
+class Throughput(NamedTuple):
+    """Answers and output tokens a second, None where not measured, and how long the run stood still meanwhile."""
+
+    answers: float | None
+    tokens: float | None
+    paused: float
+
+
+def throughput(rows: polars.DataFrame) -> Throughput:
+    """From the moments at which answers were stored, the first one only starting the clock.
+
+    Rows whose engine gave no times (answers made elsewhere) do not count.
+    """
+    import polars as pl
+
+    timed = rows.filter((pl.col("status") == "ok") & pl.col("total_time").is_not_null()).sort("answered_at")
+    gaps = timed["answered_at"].diff().drop_nulls()
+    paused = float(gaps.filter(gaps > PAUSE).sum())
+    working = float(gaps.sum()) - paused
+    if working <= 0:
+        return Throughput(None, None, paused)
+    tokens = timed["output_tokens"].slice(1)
+    known = len(tokens) - tokens.null_count() == len(tokens)
+    return Throughput(len(gaps) / working, float(tokens.sum()) / working if known else None, paused)
+
+
+class SpeedSection(ReportSection):
+    """Medians and 95th percentiles of the times, and throughput."""
+
+    name = "speed"
+    place = 70
+
+    def title(self, view: ReportView) -> str:
+        """The heading."""
+        return view.text("speed.title")
+
+    def render(self, view: ReportView) -> Fragment:
+        """One table; "n/a" where an engine does not measure a value."""
+        none = view.text("word.none")
+        many = len(view.datasets) > 1
+        header = [view.text("word.label"), *([view.text("word.dataset")] if many else [])]
+        header += [view.text(f"speed.{name}") for name in ("timed", *_TIMES, "answers", "tokens", "prompt", "output")]
+        lines, paused = [], 0.0
+        for entry in view.entries:
+            rows = view.rows(entry)
+            rate = throughput(rows)
+            paused = max(paused, rate.paused)
+            line = [Cell(entry.label), *([Cell(entry.dataset)] if many else [])]
+            line.append(count_cell(rows["total_time"].count()))
+            line += [_percentiles(view, rows[name]) for name in _TIMES]
+            line += [Cell(none if one is None else f"{one:.3g}", sort=one) for one in (rate.answers, rate.tokens)]
+            for name in ("prompt_tokens", "output_tokens"):
+                middle = rows[name].quantile(0.5)
+                line.append(Cell(none) if middle is None else Cell(f"{middle:.0f}", sort=middle))
+            lines.append(line)
+        table = Table(view.text("speed.caption"), header, lines, frozenset(range(1 + many, len(header))))
+        notes = [view.text("speed.note")]
+        if paused:
+            notes.append(view.text("speed.paused", seconds=f"{paused:,.0f}"))
+        return Fragment(
+            html=template("tables.html.j2", tables=[table], notes=notes),
+            markdown=table.markdown() + "\n" + markdown_text(" ".join(notes)) + "\n",
+        )
+
+
+def _percentiles(view: ReportView, times: polars.Series) -> Cell:
+    middle, high = times.quantile(0.5), times.quantile(0.95)
+    if middle is None:
+        return Cell(view.text("word.none"))
+    return Cell(seconds(view, middle), sort=middle, hint=f"p95 {seconds(view, high)}")

@@ -1,0 +1,1 @@
+"""How sure a figure is: intervals of means whose rows are not independent."""
