@@ -70,12 +70,13 @@ def train(plan: Plan) -> Path:
 def _loop(plan: Plan, learner: Learner, progress: Progress, supply: Supply, checkpoint: Path) -> None:
     checks = [batch(f"check/{number}", 24, FIELDS, worn_part=0.0) for number in range(3)]
     checked = saved = progress.seconds
+    made = supply.next()  # the other process starts meanwhile; that is no training
     while progress.seconds < plan.seconds:
         start, cpu = time.monotonic(), time.process_time()
-        made = supply.next()
         losses = learner.step(
             made, progress.step, progress.seconds / plan.seconds, progress.seconds < plan.tower_seconds
         )
+        made = supply.next()
         progress.step += 1
         progress.pages += plan.pages
         progress.seconds += time.monotonic() - start
