@@ -47,9 +47,7 @@ def _detokenizer(*args: Any, **kwargs: Any) -> None:
 
 
 def _run(target: Callable[..., None], environment: Mapping[str, str], args: Any, kwargs: Any) -> None:
-    # A process made by the fork server has the environment of the time when that server was started.
-    os.environ.clear()
-    os.environ.update(environment)
+    _take_environment(environment)
     threading.Thread(target=_end_with_parent, name="vlmhb-parent-watch", daemon=True).start()
     report = Report(os.environ[REPORT])
     logging.getLogger("sglang").addHandler(report)
@@ -63,6 +61,18 @@ def _run(target: Callable[..., None], environment: Mapping[str, str], args: Any,
         # SGLang's targets swallow their exception and return; threads that they leave would keep the process alive.
         logging.shutdown()
         os._exit(1)
+
+
+def _take_environment(environment: Mapping[str, str]) -> None:
+    """A process made by the fork server has the environment of the time when that server was started.
+
+    Only differences are written: the process's title is kept where its first environment lies.
+    """
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def _end_with_parent() -> None:
