@@ -1,11 +1,16 @@
-"""The same prompt ids, tokens, texts and ends as transformers, by vLLM's own model code and by that of transformers."""
+"""The same prompt ids, tokens, texts and ends as transformers, by vLLM's own model code and by that of transformers.
+
+The reference comes first: vLLM's Transformers implementation changes transformers' classes of the family that it loads,
+for the whole process, and transformers itself can no longer build them.
+"""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from parity_requests import parity_requests
 
-REQUESTS = parity_requests()
+REQUESTS = [msgspec.structs.replace(request, logprobs=3) for request in parity_requests()]
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +19,7 @@ def reference(tiny, hf_answers):
 
 
 @pytest.fixture(scope="module", params=["native", "transformers"])
-def implementation(request, load, tiny):
+def implementation(request, load, tiny, reference):
     with load(tiny, model_impl=request.param) as model:
         yield model
 
@@ -39,6 +44,13 @@ def test_same_as_transformers(name, answers, reference):
     assert got.prompt_token_ids == want.prompt_token_ids
     assert got.token_ids == want.token_ids
     assert (got.text, got.finish_reason, got.prompt_tokens) == (want.text, want.finish_reason, want.prompt_tokens)
+
+
+@pytest.mark.parametrize("name", [request.id for request in REQUESTS])
+def test_log_probabilities_of_transformers(name, answers, reference):
+    for mine, theirs in zip(answers[name].logprobs, reference[name].logprobs, strict=True):
+        assert mine[0].token_id == theirs[0].token_id
+        assert [c.logprob for c in mine] == pytest.approx([c.logprob for c in theirs], abs=1e-3)
 
 
 def test_one_by_one_as_together(implementation, answers, answers_of):
