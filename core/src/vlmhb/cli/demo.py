@@ -11,7 +11,7 @@ MODELS = ("vlmhb-reader", "tiny-qwen2-vl")
 """The first of these that is there is used; only the first one can read."""
 _CONFIG = """\
 dataset;task;backend;model_name;metrics;max_tokens;dtype
-{dataset};VQA;{backend};{model};['CER', 'WER', 'exact_match'];48;float32
+{dataset};VQA;{backend};{model};['CER', 'WER', 'exact_match'];24;float32
 """
 
 
