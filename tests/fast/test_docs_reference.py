@@ -105,6 +105,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
         for kind in (
             *(vlmhb.ModelSpec, vlmhb.SamplingParams, vlmhb.GenerationRequest, vlmhb.GenerationResult),
             *(vlmhb.BackendInfo, vlmhb.EngineOption, vlmhb.EnvironmentRecipe, vlmhb.Sample, vlmhb.NamedModel),
+            *(vlmhb.ReportEntry, vlmhb.Fragment),
         )
     },
     **{

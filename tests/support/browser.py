@@ -106,7 +106,7 @@ class Browser:
         """A new page."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        return Page(self, session, width, height, dark)
+        return Page(self, target, session, (width, height), dark)
 
     def __enter__(self) -> Browser:
         return self
@@ -124,14 +124,14 @@ class Browser:
 class Page:
     """One page of a browser, with what it logged and what it asked for."""
 
-    def __init__(self, browser: Browser, session: str, width: int, height: int, dark: bool) -> None:
-        self._browser, self._session = browser, session
+    def __init__(self, browser: Browser, target: str, session: str, size: tuple[int, int], dark: bool) -> None:
+        self._browser, self._target, self._session = browser, target, session
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.dialogs: list[str] = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self.resize(width, height)
+        self.resize(*size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -181,6 +181,10 @@ class Page:
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
         return path
+
+    def close(self) -> None:
+        """Close the page."""
+        self._browser.call("Target.closeTarget", targetId=self._target)
 
     def settle(self) -> None:
         """Sort the events that have come in so far into errors, requests and dialogs."""

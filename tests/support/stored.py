@@ -112,18 +112,18 @@ def _result(row: int, answer: str | None, pace: float | None) -> GenerationResul
     if answer is None:
         return GenerationResult.failed(str(row), RequestError("not enough memory for this request", "out_of_memory"))
     tokens = len(answer) // 3 + 1
-    times = {
-        "time_to_first_token": 0.4 * pace * (1 + row % 5 / 10),
-        "time_per_output_token": pace / 50,
-        "total_time": 0.4 * pace + tokens * pace / 50,
-    }
+    times = {}
+    if pace is not None:
+        times["time_to_first_token"] = 0.4 * pace * (1 + row % 5 / 10)
+        times["time_per_output_token"] = pace / 50
+        times["total_time"] = times["time_to_first_token"] + (tokens - 1) * pace / 50
     return GenerationResult(
         id=str(row),
         text=answer,
         token_ids=tuple(range(tokens)),
         finish_reason="stop",
         prompt_tokens=120 + row % 40,
-        **(times if pace else {}),
+        **times,
     )
 
 

@@ -86,8 +86,6 @@ def _parts(view: RunsView, sections: Sequence[ReportSection]) -> tuple[list[dict
     for section in sections:
         try:
             title, fragment = section.title(view), section.render(view)
-        except OSError:
-            raise  # the disk, not the section
         except Exception as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
             reason = view.text("page.failed", name=section.name, reason=f"{type(error).__name__}: {error}")
             notes.append(reason)
