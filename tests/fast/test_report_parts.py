@@ -213,3 +213,11 @@ def test_a_plot_says_in_words_what_it_shows_and_escapes_its_labels() -> None:
     assert drawn.count("<circle") == 2
     numbers = [float(number) for number in re.findall(r'c[xy]="(-?[\d.]+)"', drawn)]
     assert all(0 <= number <= 720 for number in numbers)
+
+
+def test_the_core_offers_its_sections_through_the_hook() -> None:
+    from vlmhb.discovery.registry import Registry
+
+    places = [(section.name, section.place) for section in Registry().report_sections()]
+    assert [name for name, _ in places[:3]] == ["summary", "leaderboard", "tradeoff"]
+    assert [place for _, place in places] == sorted(place for _, place in places)

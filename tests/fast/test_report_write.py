@@ -158,7 +158,7 @@ def test_the_summary_does_not_call_a_difference_real_that_is_not(tmp_path: Path)
     clear = store_run(tmp_path / "b", rows, {"bad": bad, "good": good}, metrics=("exact_match",))
     text = Page(report(clear) / "index.html").text
     assert "It is ahead of bad · hf by 0.750" in text
-    assert "the difference is real" in text
+    assert "these data tell the two apart" in text
 
 
 def test_a_rate_above_one_is_not_cut(tmp_path: Path) -> None:

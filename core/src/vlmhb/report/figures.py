@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from vlmhb.contract.report import ReportEntry, ReportView
 from vlmhb.stats.interval import Interval, interval_of
@@ -34,8 +35,19 @@ class Lead(NamedTuple):
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
 
-def mean_of(view: ReportView, rows: polars.DataFrame, metric: str) -> Figure:
-    """The mean of a metric over the rows that have it."""
+_KNOWN: WeakKeyDictionary[ReportView, dict[tuple[int, str], Figure]] = WeakKeyDictionary()
+
+
+def mean_of(view: ReportView, entry: ReportEntry, metric: str) -> Figure:
+    """The mean of a metric over the rows of an entry that have it; worked out once for each report."""
+    known = _KNOWN.setdefault(view, {})
+    if (entry.number, metric) not in known:
+        known[entry.number, metric] = mean_over(view, view.rows(entry), metric)
+    return known[entry.number, metric]
+
+
+def mean_over(view: ReportView, rows: polars.DataFrame, metric: str) -> Figure:
+    """The mean of a metric over those of some rows that have it."""
     scored = rows.select("page", metric).drop_nulls()
     if scored.is_empty():
         return Figure(None, None, 0, 0)
@@ -46,7 +58,7 @@ def mean_of(view: ReportView, rows: polars.DataFrame, metric: str) -> Figure:
 
 def ranked(view: ReportView, entries: Sequence[ReportEntry], metric: str) -> list[tuple[ReportEntry, Figure]]:
     """Entries, best first; those without a value last."""
-    found = [(entry, mean_of(view, view.rows(entry), metric)) for entry in entries if metric in entry.metrics]
+    found = [(entry, mean_of(view, entry, metric)) for entry in entries if metric in entry.metrics]
     sign = -1 if view.metrics[metric].higher_is_better else 1
     return sorted(found, key=lambda one: (one[1].mean is None, sign * (one[1].mean or 0.0)))
 

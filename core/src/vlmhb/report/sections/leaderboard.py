@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
-from vlmhb.report.figures import mean_of, rank_metric, ranked, scored_samples
+from vlmhb.report.figures import mean_of, mean_over, rank_metric, ranked, scored_samples
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, number_cell, template
 
 if TYPE_CHECKING:
@@ -71,11 +71,9 @@ class LeaderboardSection(ReportSection):
         titles = (*(view.text(f"word.{name}") for name in counts), *(_title(view, name) for name in names))
         lines = []
         for entry in entries:
-            rows = view.rows(entry)
             total = view.table(entry, "general").row(0, named=True)
-            chosen = rows if only is None else rows.filter(rows["sample"].is_in(only.implode()))
             cells = [count_cell(total[name]) for name in counts]
-            lines.append([Cell(entry.label), *cells, *(_mean_cell(view, entry, chosen, name) for name in names)])
+            lines.append([Cell(entry.label), *cells, *(_mean_cell(view, entry, only, name) for name in names)])
         return Table(caption, [view.text("word.label"), *titles], lines, frozenset(range(1, len(titles) + 1)))
 
     def _readings(self, view: ReportView, dataset: str, entries: Sequence[ReportEntry], names: list[str]) -> Table:
@@ -95,10 +93,15 @@ def _title(view: ReportView, name: str) -> str:
     return f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
 
 
-def _mean_cell(view: ReportView, entry: ReportEntry, rows: polars.DataFrame, name: str) -> Cell:
+def _mean_cell(view: ReportView, entry: ReportEntry, only: polars.Series | None, name: str) -> Cell:
+    """An entry's mean over all its rows, or over some samples only."""
     if name not in entry.metrics:
         return number_cell(view, None)
-    found = mean_of(view, rows, name)
+    if only is None:
+        found = mean_of(view, entry, name)
+    else:
+        rows = view.rows(entry)
+        found = mean_over(view, rows.filter(rows["sample"].is_in(only.implode())), name)
     return number_cell(view, found.mean, found.interval)
 
 

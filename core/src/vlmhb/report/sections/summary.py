@@ -35,7 +35,7 @@ class SummarySection(ReportSection):
         best = order[0][0] if order else entries[0]
         tiles = []
         for name in best.metrics:
-            found = mean_of(view, view.rows(best), name)
+            found = mean_of(view, best, name)
             tiles.append(
                 {"title": view.metrics[name].title, "value": _value(view, found), "range": _range(view, found)}
             )
