@@ -8,11 +8,12 @@ PROJECTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.to
 EDITABLE := -e core -e plugins/vlmhb-demo -e plugins/vlmhb-hf
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help venv demo test test-fast test-engines test-all lint format bench clean
+.PHONY: help venv demo test test-fast test-slow test-engines test-all lint format bench clean
 
 help:
 	@echo "make demo       run the embedded model on the embedded documents"
 	@echo "make test       every test that needs no engine but Hugging Face"
+	@echo "make test-slow  the rest of them: memory limits, training, long worker faults"
 	@echo "make test-fast  the pure logic, under a minute"
 	@echo "make test-all   every engine, each in its own environment"
 	@echo "make lint       ruff and mypy;  make format  lets ruff rewrite"
@@ -31,7 +32,10 @@ demo: $(READY)
 	$(BIN)/vlmhb demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile tests/fast tests/e2e tests/engines/hf
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" tests/fast tests/e2e tests/engines/hf
+
+test-slow: $(READY)
+	$(BIN)/pytest -m slow tests/fast tests/e2e tests/engines/hf
 
 test-fast: $(READY)
 	$(BIN)/pytest tests/fast
@@ -60,7 +64,7 @@ test-engines: $(READY)
 		$(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest tests/engines/$$engine || exit 1; done
 	$(BIN)/pytest tests/engines/test_three_engines.py tests/engines/test_worker_kill.py
 
-test-all: test test-engines
+test-all: test test-slow test-engines
 
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -22,6 +22,8 @@ from vlmhb.environments.inside import Backend, Contents
 from vlmhb.environments.sources import Source
 from vlmhb.errors import ManagedEnvironmentError
 
+INFO = BackendInfo(name="scripted", engine="engine", engine_version="1.0", devices=("cpu",))
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -48,7 +50,7 @@ def make_record(path: Path, **changes: object) -> record.Record:
         "asked_python": None,
         "asked_plugin": None,
         "recipe": EnvironmentRecipe(env={"A": "1"}),
-        "info": BackendInfo(name="scripted", engine="engine", engine_version="1.0", devices=("cpu",)),
+        "info": INFO,
         "freeze": ("engine==1.0",),
         "packages": record.packages_in(path),
         "created": "2026-01-01T00:00:00+00:00",
@@ -185,7 +187,7 @@ def test_half_made_environment_is_listed_with_its_problem(home, content):
 
 
 def test_find_prefers_a_managed_environment_to_a_registered_one(home, tmp_path):
-    backend = Backend("vlmhb-scripted", "0.1.0", "engine", "1.0", None)
+    backend = Backend("vlmhb-scripted", "0.1.0", INFO, None)
     contents = Contents(__version__, CONTRACT_VERSION, {"scripted": backend, "other": backend})
     entry = registered.Entry(path=str(tmp_path), python=sys.executable, contents=contents)
     places.environments_folder().mkdir(parents=True)
@@ -200,7 +202,7 @@ def test_find_prefers_a_managed_environment_to_a_registered_one(home, tmp_path):
 
 
 def test_registered_environment_of_another_version_is_not_used(tmp_path):
-    contents = Contents("0.0.1", CONTRACT_VERSION, {"old": Backend("d", "1", None, None, None)})
+    contents = Contents("0.0.1", CONTRACT_VERSION, {"old": Backend("d", "1", None, None)})
     places.environments_folder().mkdir(parents=True)
     registered.remember(registered.Entry(path=str(tmp_path), python=sys.executable, contents=contents))
     with pytest.raises(ManagedEnvironmentError, match=r"holds vlmhb 0\.0\.1.*vlmhb env add"):

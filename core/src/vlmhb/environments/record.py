@@ -71,8 +71,6 @@ def read(path: Path) -> Record | str:
     """The record of an environment, or why there is none that can be used."""
     try:
         return msgspec.json.decode((path / FILE).read_bytes(), type=Record)
-    except msgspec.ValidationError:
-        return "it was made by another version of vlmhb"
     except FileNotFoundError:
         return "it was not finished"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
