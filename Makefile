@@ -32,7 +32,7 @@ demo: $(READY)
 	$(BIN)/vlmhb demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" tests/fast tests/e2e tests/engines/hf
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" tests/e2e tests/engines/hf tests/fast
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow tests/fast tests/e2e tests/engines/hf
