@@ -23,7 +23,7 @@ from statistics import median
 import vlmhb
 from vlmhb.config.plan import read_plan_config
 from vlmhb.contract.model import ModelInterface
-from vlmhb.discovery.registry import Registry
+from vlmhb.engines import Engines
 from vlmhb.run.runner import run
 
 LIMIT = 1.05
@@ -77,7 +77,7 @@ def run_round(config: Path, folder: Path) -> tuple[float, list[str]]:
     """Seconds, less loading, and answers of one whole run."""
     clock = LoadClock()
     start = time.perf_counter()
-    registry = Registry()
+    registry = Engines()
     run(read_plan_config(config, registry), registry, config, folder, clock)  # type: ignore[arg-type]
     seconds = time.perf_counter() - start - clock.seconds
     with (folder / "answers.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    registry = Registry()
+    registry = Engines()
     pages = sorted(Path(registry.named_datasets()["demo-documents"].path, "images").iterdir())[:24]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
