@@ -11,6 +11,7 @@ import os
 import platform
 import signal
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -126,6 +127,10 @@ class Server:
         if self._model is not None:
             self._model.close()
         self._channel.send(p.Closed())
+        # The model is closed; taking torch's interpreter down piece by piece would only keep the caller waiting.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
     # --- other threads
 
