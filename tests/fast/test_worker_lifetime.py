@@ -105,7 +105,9 @@ def test_worker_killed_in_the_middle_of_a_request(model):
 
 def test_killed_supervisor_is_noticed_and_replaced(model):
     processes = workers()
-    supervisor_of(processes).kill()
+    supervisor = supervisor_of(processes)
+    supervisor.kill()
+    wait_until(lambda: not alive([supervisor]))
     assert answers(model, "5", "6") == ["5", "6"]
     assert_gone(processes)
 

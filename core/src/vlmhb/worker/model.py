@@ -263,6 +263,7 @@ class WorkerModel(ModelInterface):
         """Feed the worker and yield results until the round is over."""
         process = self._process
         assert process is not None
+        process.check()
         self._finish_abandoned(process)
         process.send(p.Begin(flight.number, control.on_text is not None))
         self._open_call = flight.number

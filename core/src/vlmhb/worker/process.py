@@ -143,6 +143,17 @@ class WorkerProcess:
             if self._control.fileno() in ready:
                 self._read_control()
 
+    def check(self) -> None:
+        """Look whether the worker is still watched over.
+
+        Raises:
+            WorkerDiedError: it is gone, or its supervisor is, and the worker with it.
+        """
+        while self._exit is None and wait_readable([self._control.fileno()], 0.0):
+            self._read_control()
+        if self._exit is not None:
+            raise self._death()
+
     def report(self, sentence: str, lines: int = TAIL_LINES) -> str:
         """A sentence followed by the log's name and last lines."""
         tail = self.log_tail(lines)
