@@ -3,12 +3,20 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from vlmhb import GenerationRequest, ModelSpec, SamplingParams
 from vlmhb.errors import ModelLoadError, RequestError
-from vlmhb.prompting import context_length, fit_to_context, open_model_folder, sampling_defaults_of, stop_token_ids
+from vlmhb.prompting import (
+    ModelFolder,
+    context_length,
+    fit_to_context,
+    open_model_folder,
+    sampling_defaults_of,
+    stop_token_ids,
+)
 
 
 def folder(path, config=None, generation=None):
@@ -123,3 +131,18 @@ def test_the_module_imports_no_engine():
     code = "import sys, vlmhb.prompting; print([n for n in ('torch', 'transformers', 'polars') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("config", "asked", "expected"),
+    [
+        ({"torch_dtype": "float32"}, "auto", "float32"),
+        ({"torch_dtype": "torch.float16"}, "auto", "float16"),
+        ({"text_config": {"dtype": "bfloat16"}}, "auto", "bfloat16"),
+        ({}, "auto", "auto"),
+        ({"dtype": "bfloat16"}, "float32", "float32"),
+    ],
+)
+def test_the_dtype_is_the_specs_or_the_configs(config, asked, expected):
+    folder = ModelFolder(path=Path("m"), config=config, generation_config={})
+    assert folder.dtype_for(ModelSpec(model_path="m", dtype=asked)) == expected

@@ -55,13 +55,12 @@ def open_model(registry: Engines, backend: str, model: str | Path, **kwargs: Any
     info = registry.backend_info(backend)
     if info.problem:
         raise PluginError(f"the backend {backend} cannot be used here: {info.problem}")
-    named = registry.named_models().get(str(model)) if not Path(model).exists() else None
     loaded: ModelInterface
     if registry.is_here(backend):
         loaded = HookedModel(registry, backend)
     else:
         loaded = WorkerModel(backend, registry.launch(backend, logging.getLogger("vlmhb").info))
-    loaded.load_spec(make_spec(info, named.path if named else model, **kwargs))
+    loaded.load_spec(make_spec(info, registry.model_path(model), **kwargs))
     return loaded
 
 

@@ -48,6 +48,8 @@ class Engines(Registry):
             BackendNotFoundError: nothing holds it.
             ManagedEnvironmentError: its environment is of no use.
         """
+        if self.is_here(name) and self.backend_problem(name) is None:
+            return Launch.here()
         found = find_environment(name, rebuild=say)
         if found is None:
             raise BackendNotFoundError(self._not_found(name))

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from vlmhb import BackendInfo, GenerationRequest, ImageInput, ModelSpec
 from vlmhb.errors import ModelLoadError, RequestError
+from vlmhb.prompting import ModelFolder
 from vlmhb_vllm import info, model, refusals, results, settings
 from vlmhb_vllm.environment import recipe
 from vlmhb_vllm.queueing import Queue
@@ -101,7 +103,7 @@ def test_recipes():
 
 
 def arguments(folder=None, takes_images=True, cpu=True, **spec):
-    text = SimpleNamespace(path="/models/m", config=folder or {}, text_config={})
+    text = ModelFolder(path=Path("/models/m"), config=folder or {}, generation_config={})
     size = {"shortest_edge": 4, "longest_edge": 9}
     builder = SimpleNamespace(
         folder=text,

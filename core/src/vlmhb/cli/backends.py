@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from vlmhb.cli.options import print_json
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.discovery.registry import OFFICIAL_BACKENDS
 from vlmhb.engines import Engines
@@ -39,7 +40,7 @@ def command(name: str | None, as_json: bool) -> None:
     ]
     if as_json:
         content = {"backends": entries, "plugins": _plugins(registry), "left_out": problems}
-        click.echo(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+        print_json(content)
     else:
         _print(entries, _plugins(registry), problems)
 
@@ -47,7 +48,7 @@ def command(name: str | None, as_json: bool) -> None:
 def _show_one(info: BackendInfo, as_json: bool) -> None:
     """One backend in full."""
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(info), indent=1).decode())
+        print_json(info)
         return
     click.echo(f"{info.name}: {info.engine} {info.engine_version or ''}, devices {', '.join(info.devices) or 'none'}")
     if info.problem:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, sampling_options
+from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_json, sampling_options
 
 if TYPE_CHECKING:
     from vlmhb.compare.engines import EngineAnswers, EngineComparison
@@ -69,7 +68,7 @@ def command(
         found = compare_engines(answers, NEAR_TIE if near_tie is None else near_tie)
         table = _write_table(home, found)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        print_json(found)
     else:
         _print(found, len(requests), table)
     raise SystemExit(ExitCode.OK if all(engine.agrees for engine in found) else ExitCode.SOME_ROWS_FAILED)
@@ -94,7 +93,7 @@ def _ask(
     fields = {"dtype": "float32", **load_fields(info, options)}
     if implementation:
         fields["model_impl"] = implementation
-    spec = make_spec(info, _model_path(registry, model), **fields)
+    spec = make_spec(info, registry.model_path(model), **fields)
     listener = make_listener()
     listener.loading(name, model, len(requests))
     listener.begin(len(requests))
@@ -104,11 +103,6 @@ def _ask(
         )
     finally:
         listener.close()
-
-
-def _model_path(registry: Engines, model: str) -> str:
-    named = registry.named_models().get(model) if not Path(model).exists() else None
-    return named.path if named else model
 
 
 def _requests(registry: Engines, dataset: str, limit: int | None, sampling: Any) -> list[GenerationRequest]:

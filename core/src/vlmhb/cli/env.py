@@ -122,10 +122,10 @@ def _say(sentence: str) -> None:
 
 
 def _show(environments: Sequence[Environment], as_json: bool) -> None:
-    import msgspec
+    from vlmhb.cli.options import print_json
 
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode({"environments": environments}), indent=1).decode())
+        print_json({"environments": environments})
         return
     if not environments:
         click.echo("There are no environments. Make one, for example: vlmhb env create vllm")

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, sampling_options
+from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_json, sampling_options
 
 
 @click.command("generate", short_help="Ask a model one question.")
@@ -61,7 +60,7 @@ def command(
         results = list(loaded.generate_requests([request], GenerationControl(None if as_json else show)))
     result = results[0]
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+        print_json(result)
     elif result.failure is None:
         rest = result.text.removeprefix("".join(printed))
         click.echo(rest)

@@ -23,6 +23,13 @@ _SAMPLING = (
 SAMPLING_NAMES = ("max_tokens", "temperature", "top_p", "seed")
 
 
+def print_json(content: Any) -> None:
+    """Print a result for programs."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+
+
 def sampling_options(command: F) -> F:
     """Add the options of :class:`vlmhb.SamplingParams` to a command."""
     for option in reversed(_SAMPLING):

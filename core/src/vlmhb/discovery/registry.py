@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
@@ -130,6 +131,11 @@ class Registry:
     def named_models(self) -> dict[str, NamedModel]:
         """Models that plugins ship, by name."""
         return self._collect("vlmhb_models", NamedModel, lambda item: item.name)
+
+    def model_path(self, model: str | Path) -> str:
+        """What a model's folder, hub id or shipped name means: a folder at hand goes before a plugin's name."""
+        named = None if Path(model).exists() else self.named_models().get(str(model))
+        return named.path if named else str(model)
 
     def report_sections(self) -> list[ReportSection]:
         """All sections of the report, in their order."""

@@ -71,6 +71,19 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
                 return nested
         return self.config
 
+    def dtype_for(self, spec: ModelSpec) -> str:
+        """The dtype to load: the spec's, or the one in the model's config, for engines whose own ``auto`` differs.
+
+        Such an ``auto`` halves a float32 model, say; it is left to decide only where the config names no dtype.
+        """
+        if spec.dtype != "auto":
+            return spec.dtype
+        for config in (self.config, self.text_config):
+            named = config.get("dtype") or config.get("torch_dtype")
+            if named:
+                return str(named).removeprefix("torch.")
+        return "auto"
+
     @property
     def has_processor(self) -> bool:
         """Whether the folder holds a processor for images, and so is more than a text model."""

@@ -71,8 +71,7 @@ class Manifest:
             "machine": machine(),
             "environment": environment(),
         }
-        text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
-        self._home.replace_text(self._home.manifest, text)
+        _write(self._home, content)
 
 
 def machine() -> dict[str, Any]:
@@ -106,7 +105,7 @@ def _processor() -> str:
 def config_of(home: RunFolder) -> Path | None:
     """The config that a folder's run was made from, or None where there is no run."""
     try:
-        return Path(msgspec.json.decode(home.manifest.read_bytes())["config"]["file"])
+        return Path(_read(home)["config"]["file"])
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         return None
 
@@ -114,21 +113,28 @@ def config_of(home: RunFolder) -> Path | None:
 def note_scoring(home: RunFolder, summary: Summary) -> None:
     """Write into the manifest with which metrics and normalisers the exports were made the last time."""
     try:
-        content = msgspec.json.decode(home.manifest.read_bytes())
+        content = _read(home)
         for job, scored in zip(content["jobs"], summary.jobs, strict=True):
             job.update({name: scored.job[name] for name in ("metrics", "normalize")})
     except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
         return  # a run that was killed before its end has none
     content["rows"] = {"ok": summary.ok, "error": summary.errors, "missing": summary.missing}
-    home.replace_text(home.manifest, msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n")
+    _write(home, content)
 
 
 def _earlier_models(home: RunFolder) -> dict[str, dict[str, Any]]:
     try:
-        content = msgspec.json.decode(home.manifest.read_bytes())
-        return {f"{model['backend']} {model['model_name']}": model for model in content["models"]}
+        return {f"{model['backend']} {model['model_name']}": model for model in _read(home)["models"]}
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         return {}
+
+
+def _read(home: RunFolder) -> Any:
+    return msgspec.json.decode(home.manifest.read_bytes())
+
+
+def _write(home: RunFolder, content: Any) -> None:
+    home.replace_text(home.manifest, msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n")
 
 
 def _now() -> str:

@@ -184,8 +184,9 @@ def _answer(
     try:
         model = open_engine(engines, group.backend, group.spec, home, listener.note)
     except VlmhbError as error:
-        store.fail_jobs(group.jobs, f"{name} could not be loaded on {group.backend}: {error}")
-        listener.note(f"{name} could not be loaded on {group.backend}: {error}")
+        reason = f"{name} could not be loaded on {group.backend}: {error}"
+        store.fail_jobs(group.jobs, reason)
+        listener.note(reason)
         return
     with model:
         facts = model.facts()

@@ -63,7 +63,7 @@ def engine_arguments(spec: ModelSpec, folder: ModelFolder, *, cpu: bool, context
         raise ModelLoadError(f"option engine_args must be an object of SGLang's engine arguments, not {extra!r}")
     arguments: dict[str, Any] = {
         "model_path": str(folder.path),
-        "dtype": resolve_dtype(spec, folder),
+        "dtype": folder.dtype_for(spec),
         "model_impl": MODEL_IMPL[spec.model_impl],
         "trust_remote_code": spec.trust_remote_code,
         "tp_size": options.get("tensor_parallel_size", 1),
@@ -97,20 +97,6 @@ def deterministic(options: dict[str, Any], *, cpu: bool) -> bool:
     """
     wanted = options.get("deterministic")
     return cpu if wanted is None else bool(wanted)
-
-
-def resolve_dtype(spec: ModelSpec, folder: ModelFolder) -> str:
-    """The dtype to load: the spec's, or the one in the model's config.
-
-    SGLang's own ``auto`` would halve a float32 model; it is left to decide only where the config names no dtype.
-    """
-    if spec.dtype != "auto":
-        return spec.dtype
-    for config in (folder.config, folder.text_config):
-        named = config.get("dtype") or config.get("torch_dtype")
-        if named:
-            return str(named).removeprefix("torch.")
-    return "auto"
 
 
 def _cpu_arguments(context: int | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from vlmhb import ModelSpec
 from vlmhb.errors import ModelLoadError
 
 if TYPE_CHECKING:
-    from vlmhb.prompting import ModelFolder, PromptBuilder
+    from vlmhb.prompting import PromptBuilder
 
 MODEL_IMPL = {"auto": "auto", "native": "vllm", "transformers": "transformers"}
 """vlmhb's names of the model implementations -> vLLM's."""
@@ -68,7 +68,7 @@ def engine_arguments(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> d
     parallel = options.get("tensor_parallel_size", 1)
     arguments: dict[str, Any] = {
         "model": str(builder.folder.path),
-        "dtype": resolve_dtype(spec, builder.folder),
+        "dtype": builder.folder.dtype_for(spec),
         "max_model_len": spec.max_model_len,
         "model_impl": MODEL_IMPL[spec.model_impl],
         "trust_remote_code": spec.trust_remote_code,
@@ -99,20 +99,6 @@ def engine_arguments(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> d
     if spec.device.startswith("cuda:"):
         arguments["device_ids"] = _device_ids(spec.device, parallel)
     return {**arguments, **extra}
-
-
-def resolve_dtype(spec: ModelSpec, folder: ModelFolder) -> str:
-    """The dtype to load: the spec's, or the one in the model's config.
-
-    vLLM's own ``auto`` would halve a float32 model; it is left to decide only where the config names no dtype.
-    """
-    if spec.dtype != "auto":
-        return spec.dtype
-    for config in (folder.config, folder.text_config):
-        named = config.get("dtype") or config.get("torch_dtype")
-        if named:
-            return str(named).removeprefix("torch.")
-    return "auto"
 
 
 def processor_arguments(builder: PromptBuilder) -> dict[str, Any] | None:
