@@ -8,7 +8,7 @@ PROJECTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.to
 EDITABLE := -e core -e plugins/vlmhb-demo -e plugins/vlmhb-hf
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help venv demo test test-fast test-slow test-engines test-all lint format bench clean
+.PHONY: help venv demo test test-fast test-slow environments test-engines test-all lint format bench clean
 
 help:
 	@echo "make demo       run the embedded model on the embedded documents"
@@ -49,20 +49,22 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Each engine's own tests run inside its managed environment; pytest and the other plugins come in by PYTHONPATH, so
-# that the environment stays as vlmhb made it.
-ENGINES := vllm sglang
+# The tests of vLLM and SGLang run inside their managed environments; pytest and the demo pack come in by PYTHONPATH, so
+# that the environments stay as vlmhb made them. The reference answers come from the environment of hf.
+ENGINES := hf vllm sglang
 EXTRAS := $(VENV)/engine-tests
 export VLMHB_HOME ?= $(VENV)/home
 
-test-engines: $(READY)
+environments: $(READY)
 	for engine in $(ENGINES); do $(BIN)/vlmhb env create $$engine --device cpu || exit 1; done
+
+test-engines: environments
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(EXTRAS) --no-deps \
 		pytest iniconfig pluggy packaging pygments psutil
-	for engine in $(ENGINES); do \
-		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src:plugins/vlmhb-hf/src \
+	for engine in vllm sglang; do \
+		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src \
 		$(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest tests/engines/$$engine || exit 1; done
-	$(BIN)/pytest tests/engines/test_three_engines.py tests/engines/test_worker_kill.py
+	$(BIN)/pytest tests/engines/test_*.py
 
 test-all: test test-slow test-engines
 

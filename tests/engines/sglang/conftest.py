@@ -1,4 +1,4 @@
-"""Tests of SGLang run in an environment that holds it, with vlmhb, the sglang, hf and demo plugins, and pytest.
+"""Tests of SGLang run in an environment that holds it, with vlmhb, the sglang and demo plugins, and pytest.
 
 One engine serves the whole session; what needs another one starts it in a process of its own.
 """
@@ -40,18 +40,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     loud = {"do_sample": True, "temperature": 0.9, "top_k": 5, "repetition_penalty": 1.3}
     return tiny_model.make(tmp_path_factory.mktemp("tiny"), generation_config=loud)
-
-
-@pytest.fixture(scope="session")
-def hf_answers(tiny: Path) -> Callable[[list[GenerationRequest]], dict[str, GenerationResult]]:
-    """What the Hugging Face plugin answers on the tiny model, in float32, one request at a time."""
-    from vlmhb_hf import HuggingFaceModel
-
-    def answers(requests: list[GenerationRequest]) -> dict[str, GenerationResult]:
-        with HuggingFaceModel().load(tiny, dtype="float32", batch_size=1) as model:
-            return {result.id: result for result in model.generate_requests(requests)}
-
-    return answers
 
 
 @pytest.fixture(scope="session")

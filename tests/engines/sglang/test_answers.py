@@ -19,8 +19,9 @@ SCHEMA = {
         "kind": {"enum": ["passport", "invoice"]},
         "count": {"type": "integer", "minimum": 0, "maximum": 99},
         "signed": {"type": "boolean"},
+        "pages": {"type": "array", "items": {"enum": [1, 2, 3]}, "minItems": 2, "maxItems": 2},
     },
-    "required": ["kind", "count", "signed"],
+    "required": ["kind", "count", "signed", "pages"],
     "additionalProperties": False,
 }
 
@@ -72,7 +73,8 @@ def test_an_answer_follows_its_schema(answers_of, images):
     result = answers_of(ask("a", QUESTION, *images, json_schema=SCHEMA, sampling={"max_tokens": 64}))["a"]
     value = json.loads(result.text)
     assert result.finish_reason == "stop"
-    assert set(value) == {"kind", "count", "signed"}
+    assert result.text == json.dumps(value, separators=(",", ":"))
+    assert set(value) == {"kind", "count", "signed", "pages"}
     assert value["kind"] in ("passport", "invoice")
     assert isinstance(value["count"], int)
     assert 0 <= value["count"] <= 99
@@ -134,10 +136,10 @@ def test_the_context_is_used_to_its_last_token(answers_of):
 # ---------------------------------------------------------------------------------------------------------------
 
 
-def test_logprobs_are_the_models_own(answers_of, hf_answers):
+def test_logprobs_are_the_models_own(answers_of, hf_answers, tiny):
     request = ask("a", "Describe this image.", picture(90, 90, 5), logprobs=3)
     hot = msgspec.structs.replace(request, id="hot", sampling=SamplingParams(max_tokens=16, temperature=0.5, seed=1))
-    want = hf_answers([request])["a"]
+    want = hf_answers(tiny, [request])["a"]
     got = answers_of(request, hot, ask("other", sampling={"temperature": 0.9}))
     assert len(got["a"].logprobs) == len(got["a"].token_ids) == len(want.logprobs)
     for ours, theirs in zip(got["a"].logprobs, want.logprobs, strict=True):

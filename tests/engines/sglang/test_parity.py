@@ -9,8 +9,8 @@ REQUESTS = parity_requests()
 
 
 @pytest.fixture(scope="module")
-def reference(hf_answers):
-    return hf_answers(REQUESTS)
+def reference(tiny, hf_answers):
+    return hf_answers(tiny, REQUESTS)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tests of vLLM run in an environment that holds it, with vlmhb, the vllm, hf and demo plugins, and pytest.
+"""Tests of vLLM run in an environment that holds it, with vlmhb, the vllm and demo plugins, and pytest.
 
 Each module loads its models itself, one at a time: vLLM's state belongs to the process.
 """
@@ -67,18 +67,6 @@ def answers_of() -> Callable[[Any, list[GenerationRequest]], dict[str, Generatio
         results = list(model.generate_requests(requests))
         assert sorted(result.id for result in results) == sorted(request.id for request in requests)
         return {result.id: result for result in results}
-
-    return answers
-
-
-@pytest.fixture(scope="session")
-def hf_answers() -> Callable[[Path, list[GenerationRequest]], dict[str, GenerationResult]]:
-    """What the Hugging Face plugin answers, in float32, one request at a time."""
-    from vlmhb_hf import HuggingFaceModel
-
-    def answers(folder: Path, requests: list[GenerationRequest]) -> dict[str, GenerationResult]:
-        with HuggingFaceModel().load(folder, dtype="float32", batch_size=1) as model:
-            return {result.id: result for result in model.generate_requests(requests)}
 
     return answers
 

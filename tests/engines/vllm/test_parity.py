@@ -1,8 +1,4 @@
-"""The same prompt ids, tokens, texts and ends as transformers, by vLLM's own model code and by that of transformers.
-
-The reference comes first: vLLM's Transformers implementation changes transformers' classes of the family that it loads,
-for the whole process, and transformers itself can no longer build them.
-"""
+"""The same prompt ids, tokens, texts and ends as the hf plugin, by the code of vLLM and by that of transformers."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ def reference(tiny, hf_answers):
 
 
 @pytest.fixture(scope="module", params=["native", "transformers"])
-def implementation(request, load, tiny, reference):
+def implementation(request, load, tiny):
     with load(tiny, model_impl=request.param) as model:
         yield model
 

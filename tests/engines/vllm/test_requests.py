@@ -148,8 +148,17 @@ def test_an_answer_that_ends_inside_a_character_has_the_tokenizers_text(model, a
 
 
 def test_a_json_schema_is_followed_without_spaces(model, answers_of):
-    properties = {"kind": {"enum": ["card", "receipt"]}, "count": {"type": "integer", "minimum": 0, "maximum": 99}}
-    schema = {"type": "object", "properties": properties, "required": ["kind", "count"], "additionalProperties": False}
+    properties = {
+        "kind": {"enum": ["card", "receipt"]},
+        "count": {"type": "integer", "minimum": 0, "maximum": 99},
+        "pages": {"type": "array", "items": {"enum": [1, 2, 3]}, "minItems": 2, "maxItems": 2},
+    }
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
     asked = [ask(f"{n}", f"Question {n}?", [PAGE][: n % 2], json_schema=schema, max_tokens=64) for n in range(6)]
     for result in answers_of(model, asked).values():
         assert result.finish_reason == "stop", result

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vlmhb import BackendInfo, ModelSpec, hookimpl
+from vlmhb import BackendInfo, EnvironmentRecipe, ModelSpec, hookimpl
 
 if TYPE_CHECKING:
     from vlmhb_hf.model import HuggingFaceModel
 
-__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_load"]
+__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_environment", "vlmhb_load"]
 
 vlmhb_contract = 1
 
@@ -20,6 +20,16 @@ def vlmhb_backend_info(backend: str) -> BackendInfo | None:
     from vlmhb_hf.info import describe
 
     return describe(backend)
+
+
+@hookimpl
+def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
+    """What an environment for transformers must hold."""
+    if backend != "hf":
+        return None
+    from vlmhb_hf.recipe import recipe
+
+    return recipe(device)
 
 
 @hookimpl

@@ -54,7 +54,9 @@ def describe(backend: str = "hf") -> BackendInfo:
             text_only=True, images=True, structured_output=False, logprobs=True, streaming=True, batching=True
         ),
         options=OPTIONS,
-        problem=f"not installed: {', '.join(missing)}; pip install vlmhb-hf" if missing else None,
+        problem=f"not installed: {', '.join(missing)}; pip install vlmhb-hf, or vlmhb env create hf"
+        if missing
+        else None,
     )
 
 

@@ -56,6 +56,8 @@ class HuggingFaceModel(ModelInterface):
             ModelLoadError: the folder or the model cannot be used, or an option has an impossible value.
         """
         self.close()
+        if problem := self.backend_info().problem:
+            raise ModelLoadError(problem)
         self._batch_size = _positive(spec, "batch_size") or DEFAULT_BATCH_SIZE
         if (threads := _positive(spec, "threads")) is not None:
             torch.set_num_threads(threads)

@@ -34,6 +34,9 @@ def _scheduler(server_args: Any, port_args: Any, *args: Any, **kwargs: Any) -> N
     from sglang.srt.managers.load_snapshot import shm_path_for
     from sglang.srt.managers.scheduler import run_scheduler_process
 
+    from vlmhb_sglang.grammar import write_compact_json
+
+    write_compact_json()
     try:
         run_scheduler_process(server_args, port_args, *args, **kwargs)
     finally:
