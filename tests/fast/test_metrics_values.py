@@ -98,6 +98,41 @@ def test_corpus_bleu_is_sacrebleus(many: list[tuple[str, str]]) -> None:
     assert found[0] == pytest.approx(sacrebleu.corpus_bleu(answers, [references]).score)
 
 
+@settings(max_examples=300, deadline=None)
+@given(pairs())
+@example(("", ""))
+@example(("абв", ""))
+@example(("", "абв"))
+@example(("ё" * 3000, "е" * 2999))
+def test_chrf_is_sacrebleus(pair: tuple[str, str]) -> None:
+    reference, answer = pair
+    assert value("chrf", reference, answer) == pytest.approx(sacrebleu.sentence_chrf(answer, [reference]).score)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(pairs(), min_size=1, max_size=12))
+def test_corpus_chrf_is_sacrebleus(many: list[tuple[str, str]]) -> None:
+    references, answers = (list(column) for column in zip(*many, strict=True))
+    parts = METRICS["chrf"].score(Pairs(references, answers))
+    found = METRICS["chrf"].corpus({name: column.sum(keepdims=True) for name, column in parts.items()})
+    assert found is not None
+    assert found[0] == pytest.approx(sacrebleu.corpus_chrf(answers, [references]).score)
+
+
+def test_chrf_takes_the_answer_as_hypothesis() -> None:
+    reference, answer = "one two three four five six", "one two three four"
+    assert value("chrf", reference, answer) < value("chrf", answer, reference)  # recall counts twice
+
+
+def test_signatures_are_sacrebleus() -> None:
+    from sacrebleu.metrics import BLEU, CHRF
+
+    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+        metric.corpus_score(["a"], [["a"]])
+        assert METRICS[name].signature() == str(metric.get_signature())
+    assert METRICS["cer"].signature() == ""
+
+
 def test_bleu_takes_the_answer_as_hypothesis() -> None:
     reference, answer = "one two three four five six", "one two three four"
     assert value("bleu", reference, answer) == pytest.approx(sacrebleu.sentence_bleu(answer, [reference]).score)
@@ -168,8 +203,8 @@ def test_corpus_rates_are_edits_over_length_and_absent_without_length() -> None:
         assert rates is not None
         assert rates[0] == 0.25
         assert math.isnan(rates[1])
-    for name in ("exact_match", "anls", "anls_inclusive"):
-        assert METRICS[name].corpus({}) is None
+    without = METRICS.keys() - {"cer", "wer", "bleu", "chrf", "json_f1", "json_precision", "json_recall"}
+    assert [METRICS[name].corpus({}) for name in without] == [None] * len(without)
 
 
 def test_no_pairs_give_empty_columns() -> None:
@@ -178,15 +213,9 @@ def test_no_pairs_give_empty_columns() -> None:
 
 
 def test_every_metric_describes_itself() -> None:
-    assert {name: metric.failed_value for name, metric in METRICS.items()} == {
-        "cer": 1.0,
-        "wer": 1.0,
-        "exact_match": 0.0,
-        "anls": 0.0,
-        "anls_inclusive": 0.0,
-        "bleu": 0.0,
-    }
-    assert {name for name, metric in METRICS.items() if not metric.higher_is_better} == {"cer", "wer"}
+    worst = {"cer": 1.0, "wer": 1.0, "refusal": 1.0, "repetition_loop": 1.0, "truncation": 1.0}
+    assert {name: metric.failed_value for name, metric in METRICS.items()} == dict.fromkeys(METRICS, 0.0) | worst
+    assert {name for name, metric in METRICS.items() if not metric.higher_is_better} == set(worst)
     for metric in METRICS.values():
         assert metric.name == metric.name.lower()
         assert metric.title

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,33 @@ class Pairs:
     Args:
         references: the right answers; a sequence, or a polars column without nulls.
         answers: the model's answers, as many.
+        generated: the answers as the model wrote them, thinking included; the answers when not given.
+        finish_reasons: why each answer ended (``stop``, ``length``), empty where nobody knows.
+        choices: the texts of each question's options, in their order; none where it has no options.
+        json_schemas: the JSON Schema that each answer should follow, as text; empty where there is none.
+        normalise: the run's text normalisers as one function, for metrics that look into the texts themselves.
     """
 
-    def __init__(self, references: Sequence[str] | polars.Series, answers: Sequence[str] | polars.Series) -> None:
+    def __init__(
+        self,
+        references: Sequence[str] | polars.Series,
+        answers: Sequence[str] | polars.Series,
+        *,
+        generated: Sequence[str] | None = None,
+        finish_reasons: Sequence[str] | None = None,
+        choices: Sequence[Sequence[str]] | None = None,
+        json_schemas: Sequence[str] | None = None,
+        normalise: Callable[[str], str] = str.strip,
+    ) -> None:
         import polars as pl
 
         self.reference_column = pl.Series(references, dtype=pl.String)
         self.answer_column = pl.Series(answers, dtype=pl.String)
+        self._generated = generated
+        self._finish_reasons = finish_reasons
+        self._choices = choices
+        self._json_schemas = json_schemas
+        self.normalise = normalise
 
     def __len__(self) -> int:
         return len(self.reference_column)
@@ -44,6 +64,26 @@ class Pairs:
     def answers(self) -> list[str]:
         """The model's answers."""
         return self.answer_column.to_list()
+
+    @property
+    def generated(self) -> Sequence[str]:
+        """The answers as the model wrote them."""
+        return self.answers if self._generated is None else self._generated
+
+    @property
+    def finish_reasons(self) -> Sequence[str]:
+        """Why each answer ended; empty where nobody knows."""
+        return [""] * len(self) if self._finish_reasons is None else self._finish_reasons
+
+    @property
+    def choices(self) -> Sequence[Sequence[str]]:
+        """The texts of each question's options."""
+        return [()] * len(self) if self._choices is None else self._choices
+
+    @property
+    def json_schemas(self) -> Sequence[str]:
+        """The JSON Schema of each question, as text; empty where there is none."""
+        return [""] * len(self) if self._json_schemas is None else self._json_schemas
 
     @cached_property
     def differ(self) -> npt.NDArray[np.bool_]:
@@ -67,6 +107,9 @@ class Metric(ABC):
         higher_is_better: the direction of the metric.
         failed_value: the value of a row without an answer in the ``errors_as_wrong`` reading.
         source: the definition's source, for the documentation.
+        raw: whether it gets the texts without the run's normalisers, to apply ``Pairs.normalise`` where it sees fit.
+        packages: distributions beyond vlmhb's own that :meth:`score` needs; a config is refused when one is absent.
+        install: what to install then, for the message; the packages themselves when empty.
         bounds: the least and the greatest value a pair can have, None where one of them does not exist (an error rate
             has no greatest). With them, a mean over rows that are all right, or all wrong, has an interval too.
     """
@@ -77,7 +120,14 @@ class Metric(ABC):
     higher_is_better: bool = False
     failed_value: float = 0.0
     source: str = ""
+    raw: bool = False
+    packages: tuple[str, ...] = ()
+    install: str = ""
     bounds: tuple[float, float] | None = None
+
+    def signature(self) -> str:
+        """How exactly the corpus reading is computed, in the words of its library; empty when the name says it all."""
+        return ""
 
     @abstractmethod
     def score(self, pairs: Pairs) -> Mapping[str, Column]:

@@ -30,6 +30,12 @@ class Bleu(Metric):
     bounds = (0.0, 100.0)
     source = "Papineni et al. (2002), ACL; Post (2018), arXiv:1804.08771 (sacrebleu)"
 
+    def signature(self) -> str:
+        """sacrebleu's signature of the corpus reading."""
+        from importlib.metadata import version
+
+        return f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version('sacrebleu')}"
+
     def score(self, pairs: Pairs) -> Mapping[str, Column]:
         """``value``, and for the corpus reading lengths, matching and total n-grams of orders 1 to 4."""
         import numpy as np
