@@ -216,6 +216,21 @@ def test_rows_with_one_model_load_it_once(tmp_path: Path, cli: Cli, script: Scri
     assert len(RunResults(tmp_path / "out").table("general")) == 6
 
 
+def test_the_engine_gets_room_for_as_many_images_as_a_row_has(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
+    rows = read_csv(make_dataset(tmp_path / "dataset", 4) / "annotation.csv")
+    rows[2]["image_path"] = "|".join(f"images/{number}.png" for number in (0, 1, 2, 3, 0, 1, 2, 3, 0))
+    write_csv(tmp_path / "dataset" / "annotation.csv", rows)
+    config = make_config(tmp_path, {"model_name": "a", "max_images": ""}, {"model_name": "b", "max_images": 12})
+    cli("run", config, "--out", tmp_path / "out")
+    picture = str(tmp_path / "dataset" / "images" / "0.png")
+    for images in ([], ["-i", picture, "-i", picture]):
+        cli("generate", "-m", "c", "-b", "scripted", *images, "Hi")
+    cli("generate", "-m", "c", "-b", "scripted", "-o", "max_images=3", "Hi")
+    cli("compare", "d", "-b", "scripted,vllm", "-d", tmp_path / "dataset", "--out", tmp_path / "compare")
+    loads = [(line["model"], line["max_images"]) for line in script.log() if line.get("event") == "load"]
+    assert loads == [("a", 9), ("b", 12), ("c", 1), ("c", 2), ("c", 3), ("d", 9), ("d", 9)]
+
+
 def test_a_model_that_does_not_load_is_an_error_of_its_rows(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     make_dataset(tmp_path / "dataset", 4)
     script.rules({"on": "load", "model": "bad", "do": "refuse"}, {"on": "load", "model": "crash", "do": "segfault"})

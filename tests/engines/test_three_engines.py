@@ -1,6 +1,6 @@
 """One command, three real engines, each in its own environment: the same prompts, the same tokens, the same refusals.
 
-Runs from an environment with the core, the hf plugin and the demo pack; vLLM and SGLang come from managed environments
+vlmhb runs from an environment that holds the core and nothing else; the engines come from managed environments
 (``vlmhb env create vllm --device cpu``).
 """
 
@@ -9,34 +9,46 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.envs import CORE, make_env
 from support.runs import RunResults, read_csv, write_csv
 
 CASES = Path(__file__).parents[1] / "cases"
 ENGINES = ("hf", "vllm", "sglang")
+MANY = 9
+"""Images of one row; without being told, vLLM makes room for 8."""
 pytestmark = [pytest.mark.vllm, pytest.mark.sglang, pytest.mark.slow]
 
-
-def vlmhb(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("vlmhb")), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr, said
-    assert done.returncode == code, said
-    return done
+Vlmhb = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> RunResults:
+def vlmhb(tmp_path_factory: pytest.TempPathFactory) -> Vlmhb:
+    """``vlmhb`` of a plain environment, checked for tracebacks; ends with the exit code that is expected."""
+    env = make_env(tmp_path_factory.mktemp("plain") / "env", CORE)
+
+    def call(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = env.vlmhb(*map(str, arguments), check=False)
+        said = f"vlmhb {' '.join(map(str, arguments))} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, said
+        assert done.returncode == code, said
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, vlmhb: Vlmhb) -> RunResults:
     """A run of one config with three rows that differ only in the backend.
 
     Its dataset puts the cases together in which engines differ: sizes below a patch (C11), control words in questions
-    (C23), broken files (C06), pages of the demo; its model has a hostile generation_config.json (C21). It exits with 1,
-    for the rows that must fail.
+    (C23), broken files (C06), pages of the demo, more images than vLLM makes room for by itself; its model has a
+    hostile generation_config.json (C21). It exits with 1, for the rows that must fail.
     """
+    from PIL import Image
     from vlmhb_demo import DATASET, tiny_model
 
     folder = tmp_path_factory.mktemp("three")
@@ -54,6 +66,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> RunResults:
         rows.append({**{name: row[name] for name in rows[0]}, "image_path": path, "doc_class": "demo"})
     text = {"image_path": "", "question": "Сколько будет шесть умножить на семь?", "answer": "42", "doc_class": "text"}
     rows += [{**rows[0], **text}, {**rows[0], **text, "question": "слово " * 600, "doc_class": "long"}]
+    small = folder / "dataset" / "images" / "small.png"
+    Image.linear_gradient("L").resize((56, 56)).save(small)
+    rows.append({**rows[0], **text, "image_path": "|".join(["images/small.png"] * MANY), "doc_class": "many"})
     write_csv(folder / "dataset" / "annotation.csv", rows)
     write_csv(folder / "vlm_base.csv", [{"model_name": "tiny", "model_path": "model", "dtype": "float32"}])
     config = [
@@ -87,6 +102,25 @@ def test_every_engine_answers_every_row_alike(results: RunResults) -> None:
     assert len(set(texts)) > len(texts) // 2, "answers that are all alike would compare nothing"
 
 
+def test_one_table_has_the_metrics_of_all_engines(results: RunResults) -> None:
+    lines = results.table("general")
+    assert [line["backend"] for line in lines] == list(ENGINES)
+    assert len({tuple(value for name, value in line.items() if name != "backend") for line in lines}) == 1
+
+
+def test_nothing_but_the_core_is_installed_where_it_ran(vlmhb: Vlmhb) -> None:
+    found = {entry["name"]: entry for entry in json.loads(vlmhb("backends", "--json").stdout)["backends"]}
+    for name in ENGINES:
+        assert (found[name]["status"], found[name]["distribution"]) == ("own environment", None)
+
+
+def test_every_model_is_loaded_once_with_room_for_the_images_of_its_rows(results: RunResults) -> None:
+    models = results.manifest["models"]
+    assert [model["backend"] for model in models] == list(ENGINES)
+    assert [model["facts"]["max_images"] for model in models] == [MANY] * len(ENGINES)
+    assert {line["status"] for line in results.answers if line["doc_class"] == "many"} == {"ok"}
+
+
 def test_what_cannot_be_asked_is_the_same_error_everywhere(results: RunResults) -> None:
     for row, lines in by_row(results).items():
         errors = {line["error"] for line in lines.values()}
@@ -108,13 +142,14 @@ def test_the_models_own_sampling_defaults_are_left_out_and_recorded(results: Run
         assert (sampling["temperature"], sampling["top_p"], sampling["repetition_penalty"]) == (0.0, 1.0, 1.0)
         assert sampling["max_tokens"] == 16
         assert job["ignored_model_defaults"]["repetition_penalty"] == 1.3
-    assert {model["backend"] for model in results.manifest["models"]} == set(ENGINES)
-    assert all(model["facts"]["freeze"] for model in results.manifest["models"] if model["backend"] != "hf")
+    assert all(model["facts"]["freeze"] for model in results.manifest["models"])
 
 
-def test_compare_finds_the_same_tokens_on_all_engines(tmp_path: Path) -> None:
+def test_compare_finds_the_same_tokens_on_all_engines(tmp_path: Path, vlmhb: Vlmhb) -> None:
+    from vlmhb_demo import DATASET, tiny_model
+
     done = vlmhb(
-        *("compare", "tiny-qwen2-vl", "-b", "hf,vllm,vllm:transformers,sglang", "-d", "demo-documents"),
+        *("compare", tiny_model.make(tmp_path / "tiny"), "-b", "hf,vllm,vllm:transformers,sglang", "-d", DATASET),
         *("--limit", "12", "--max-tokens", "24", "--out", tmp_path / "out", "--json"),
     )
     found = json.loads(done.stdout)

@@ -58,6 +58,16 @@ def test_questions_about_one_page_come_together(store: RunStore) -> None:
     assert [question.images[0] for question in store.pending([1])] == sorted(pages)
 
 
+def test_most_images_is_of_what_is_still_asked(store: RunStore) -> None:
+    assert store.most_images([1]) == 0
+    plan(store, row(1, images=("/a", "/b")), row(2, images=()), row(3, images=("/a",) * 5, error="no"), row(4, job=2))
+    assert store.most_images([1]) == 2
+    assert store.most_images([1, 2]) == 2
+    assert store.most_images([2]) == 1
+    store.save(b"key 1", answer())
+    assert store.most_images([1]) == 0
+
+
 def test_an_empty_answer_is_an_answer_and_a_failed_one_is_asked_again(store: RunStore) -> None:
     plan(store, row(1), row(2))
     store.save(b"key 1", answer(""))

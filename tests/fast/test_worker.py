@@ -13,11 +13,13 @@ import pytest
 import vlmhb
 from PIL import Image
 from support.envs import Env
+from support.processes import wait_until
 from support.scripts import ScriptFile
 from vlmhb import GenerationControl, GenerationRequest, ImageInput
 from vlmhb.errors import ConfigError, GenerationError, ModelLoadError, VlmhbError, WorkerError
 from vlmhb.worker.launch import Launch, WorkerOptions
 from vlmhb.worker.model import WorkerModel, describe
+from vlmhb.worker.supervisor import LOG_LIMIT
 
 Open = Callable[..., tuple[WorkerModel, ScriptFile]]
 
@@ -223,11 +225,15 @@ def test_garbage_on_stdout_goes_to_the_log(shared):
     assert b"garbage\xff on stdout" in (script.path.parent / "worker.log").read_bytes()
 
 
-@pytest.mark.slow
-def test_a_hundred_megabytes_of_stderr(open_model, tmp_path):
-    model, _ = open_model({"id": "1", "do": "flood"})
+def test_a_hundred_megabytes_of_stderr(open_model, tmp_path, events):
+    """The log loses its older part, and still ends with why the worker died."""
+    log = tmp_path / "worker.log"
+    model, _ = open_model({"id": "1", "do": "flood"}, {"id": "dies", "do": "segfault", "times": 1})
     assert len([r for r in model.generate_requests(ask(3)) if r.ok]) == 3
-    assert (tmp_path / "worker.log").stat().st_size >= 100 * 2**20
+    assert wait_until(lambda: LOG_LIMIT // 4 < log.stat().st_size < LOG_LIMIT)
+    assert [r.ok for r in model.generate_requests([GenerationRequest.ask("dies", "Hi")])] == [True]
+    assert "the engine's last words" in events[0]
+    assert "older lines were dropped" in log.read_text()[:100]
 
 
 # --- deaths

@@ -94,12 +94,16 @@ def _ask(
     if implementation:
         fields["model_impl"] = implementation
     spec = make_spec(info, registry.model_path(model), **fields)
+    images = max((len(request.images) for request in requests), default=0)
     listener = make_listener()
     listener.loading(name, model, len(requests))
     listener.begin(len(requests))
     try:
         return ask_engine(
-            name, lambda: open_engine(registry, backend, spec, home, listener.note), requests, listener.answered
+            name,
+            lambda: open_engine(registry, backend, spec, images, home, listener.note),
+            requests,
+            listener.answered,
         )
     finally:
         listener.close()

@@ -48,6 +48,7 @@ def command(
     registry = Engines()
     name = backend or only_backend(registry)
     fields = load_fields(registry.backend_info(name), options)
+    fields.setdefault("max_images", max(1, len(images)))
     params = sampling_from({**{name: sampling[name] for name in SAMPLING_NAMES}, "stop": stop})
     request = GenerationRequest.ask("0", question, map(image_input, images), system=system, sampling=params)
     printed: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from vlmhb.contract.model import ModelInterface, ModelSpec
 from vlmhb.engines import Engines
 from vlmhb.run.folder import RunFolder
@@ -12,7 +14,7 @@ from vlmhb.worker.model import WorkerModel
 
 
 def open_engine(
-    engines: Engines, backend: str, spec: ModelSpec, home: RunFolder, on_event: Callable[[str], None]
+    engines: Engines, backend: str, spec: ModelSpec, most_images: int, home: RunFolder, on_event: Callable[[str], None]
 ) -> ModelInterface:
     """Load a model for a run.
 
@@ -20,6 +22,8 @@ def open_engine(
         engines: knows where the engine is.
         backend: its name.
         spec: the model.
+        most_images: most images in one of the prompts that will be asked. Where the spec has no ``max_images``, room
+            for so many is enough: some engines set memory aside for as many as they are told.
         home: the run's folder; what the engine prints goes into a file of its ``logs``.
         on_event: told in a sentence when the worker died and was started again, or its environment is made again.
 
@@ -29,6 +33,8 @@ def open_engine(
         ManagedEnvironmentError: the engine's environment is of no use.
         WorkerError: the worker could not be started.
     """
+    if spec.max_images is None:
+        spec = msgspec.structs.replace(spec, max_images=max(1, most_images))
     log = home.logs / f"{backend}.log"
     launch = engines.launch(backend, on_event)
     model = WorkerModel(backend, launch, WorkerOptions(log_path=str(log), on_event=on_event))

@@ -182,7 +182,8 @@ def _answer(
     name = next(iter(group.jobs.values())).model_name
     listener.loading(group.backend, name, pending)
     try:
-        model = open_engine(engines, group.backend, group.spec, home, listener.note)
+        images = store.most_images(group.jobs)
+        model = open_engine(engines, group.backend, group.spec, images, home, listener.note)
     except VlmhbError as error:
         reason = f"{name} could not be loaded on {group.backend}: {error}"
         store.fail_jobs(group.jobs, reason)

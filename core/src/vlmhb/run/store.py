@@ -165,6 +165,12 @@ class RunStore:
         count: int = self._db.execute(query).fetchone()[0]
         return count
 
+    def most_images(self, jobs: Iterable[int]) -> int:
+        """Most images in one of the questions of these jobs that have no answer yet; 0 when there are none."""
+        query = f"SELECT coalesce(max(json_array_length(r.images)), 0) {_pending_from(jobs)}"
+        count: int = self._db.execute(query).fetchone()[0]
+        return count
+
     def pending(self, jobs: Iterable[int]) -> Iterator[PendingQuestion]:
         """The questions of these jobs without an answer, each once, those about one page together."""
         query = (

@@ -54,8 +54,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of a worker, in seconds where they are times.
 
     Attributes:
-        log_path: file that everything the worker and its children print is appended to; None takes a file in the
-            temporary folder, removed when the model is closed without trouble.
+        log_path: file that everything the worker and its children print is appended to; above 64 MiB its older part
+            is dropped. None takes a file in the temporary folder, removed when the model is closed without trouble.
         max_restarts: how often a dead worker is started again in a row without one request answered in between;
             also how many requests in a row may be found to be what kills it.
         hang_timeout: a worker that has work and gives no result, text or step for so long counts as dead.

@@ -71,7 +71,7 @@ class WorkerProcess:
         self._control, control = socket.socketpair()
         script = [sys.executable, "-I", "-S", supervisor.__file__]
         script += ["--control", str(control.fileno()), "--parent", str(os.getpid()), "--keep", str(theirs.fileno())]
-        with theirs, control, log_path.open("ab") as log:
+        with theirs, control, log_path.open("a+b") as log:
             self._supervisor = subprocess.Popen(
                 [*script, "--", *launch.command(["--socket", str(theirs.fileno())])],
                 stdin=subprocess.DEVNULL,
@@ -163,7 +163,8 @@ class WorkerProcess:
         """The last lines that this process and its children wrote."""
         with contextlib.suppress(OSError), self.log_path.open("rb") as log:
             end = log.seek(0, os.SEEK_END)
-            log.seek(max(self._log_start, end - TAIL_BYTES))
+            start = self._log_start if self._log_start <= end else 0  # it was cut
+            log.seek(max(start, end - TAIL_BYTES))
             text = log.read().decode(errors="replace")
             return "\n".join(f"    {line[:300]}" for line in text.splitlines()[-lines:] if line.strip())
         return ""

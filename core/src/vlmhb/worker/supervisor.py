@@ -25,7 +25,9 @@ from pathlib import Path
 TICK = 0.5
 """Seconds between two looks at the parent's process id."""
 NOTE_EVERY = 2.0
-"""Seconds between two looks at the shared-memory files of the group."""
+"""Seconds between two looks at the shared-memory files of the group, and at the size of its log."""
+LOG_LIMIT = 64 << 20
+"""Bytes above which the log, which is standard output, loses its older part."""
 ORPHAN_GRACE = 1.0
 """Seconds that the processes get to end by themselves when the parent or the worker is gone."""
 SHARED_MEMORY = Path("/dev/shm")
@@ -163,6 +165,21 @@ class SharedMemoryFiles:
         return used
 
 
+def cut_log(limit: int = LOG_LIMIT) -> None:
+    """Keep only the last ``limit / 2`` bytes of a log that has grown above ``limit``.
+
+    All who write to it write at its end (``O_APPEND``), so it may become shorter under their hands. What is written
+    in the moment of the cut is lost, so none is made once the worker has ended: the owner then reads the last words.
+    """
+    with contextlib.suppress(OSError):  # a full disk, or no file at all
+        size = os.fstat(1).st_size
+        if size > limit:
+            first = f"(the log had {size} bytes; older lines were dropped)\n"
+            kept = first.encode() + os.pread(1, limit // 2, size - limit // 2).partition(b"\n")[2]
+            os.ftruncate(1, 0)
+            os.write(1, kept)
+
+
 class Supervisor:
     """Starts the worker, watches it and the parent, and leaves nothing behind."""
 
@@ -215,6 +232,7 @@ class Supervisor:
                 return ORPHAN_GRACE
             if time.monotonic() > next_note:
                 self._files.note(descendants(os.getpid()))
+                cut_log()
                 next_note = time.monotonic() + NOTE_EVERY
 
     def _end(self, grace: float) -> None:

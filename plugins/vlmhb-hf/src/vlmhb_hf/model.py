@@ -80,6 +80,7 @@ class HuggingFaceModel(ModelInterface):
             "threads": torch.get_num_threads(),
             "batch_size": self._batch_size,
             "context_length": self._context,
+            "max_images": builder.max_images,
             "stop_token_ids": list(builder.stop_ids),
             "ignored_generation_config": ignored,
             "notes": list(builder.notes),

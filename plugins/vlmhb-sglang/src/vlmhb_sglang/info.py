@@ -26,7 +26,9 @@ OPTIONS = (
         help="share of memory for weights and KV cache (0.3 on a CPU)",
         changes_answers=False,
     ),
-    EngineOption(name="tensor_parallel_size", type="int", default=1, help="GPUs that share one model"),
+    EngineOption(
+        name="tensor_parallel_size", type="int", default=1, help="GPUs that share one model", changes_answers=False
+    ),
     EngineOption(
         name="deterministic",
         type="bool",
@@ -46,7 +48,7 @@ OPTIONS = (
     EngineOption(
         name="chunked_prefill_size", type="int", help="most prompt tokens computed in one step", changes_answers=False
     ),
-    EngineOption(name="cuda_graph", type="bool", default=True, help="CUDA graphs on a GPU"),
+    EngineOption(name="cuda_graph", type="bool", default=True, help="CUDA graphs on a GPU", changes_answers=False),
     EngineOption(name="quantization", type="str", help="quantization method, when the model's config does not name it"),
     EngineOption(name="engine_args", type="json", help="further arguments of SGLang's ServerArgs, as an object"),
 )

@@ -127,6 +127,7 @@ class SGLangModel(ModelInterface):
             "dtype": str(config.dtype).removeprefix("torch."),
             "device": arguments["device"],
             "context_length": context,
+            "max_images": self._reader.max_images if self._reader else None,
             "kv_cache_tokens": cache_tokens,
             "max_running_requests": arguments.get("max_running_requests"),
             "attention_backend": arguments.get("attention_backend"),

@@ -85,6 +85,7 @@ class VLLMModel(ModelInterface):
             "dtype": str(model.dtype).removeprefix("torch."),
             "device": config.device_config.device_type,
             "context_length": self._context,
+            "max_images": self._builder.max_images,
             "max_num_seqs": config.scheduler_config.max_num_seqs,
             "block_size": config.cache_config.block_size,
             "kv_cache_blocks": config.cache_config.num_gpu_blocks,

@@ -31,7 +31,7 @@ class ScriptedModel(vlmhb.ModelInterface):
         self._script = Script(path, self._backend, spec.model_path)
         self._batch = spec.options.get("batch") or 8
         self._delay = spec.options.get("delay") or 0.0
-        self._script.log(event="load")
+        self._script.log(event="load", max_images=spec.max_images)
         rule = self._script.rule(on="load")
         if "do" in rule:
             perform(rule["do"])
