@@ -88,10 +88,11 @@ def test_a_group_of_empty_references_has_no_corpus_rate() -> None:
 
 def test_rows_keep_order_and_unscored_ones_are_null() -> None:
     rows = Scorer(METRICS).add(FRAME)
-    assert rows.columns == [*KEYS, "scored_answer", "flags", *(metric.name for metric in METRICS)]
+    assert rows.columns == [*KEYS, "scored_answer", "flags", "right", *(metric.name for metric in METRICS)]
     assert rows["row"].to_list() == [1, 2, 3, 4, 5]
     assert rows["scored_answer"].to_list() == ["абвг", None, "02", None, ""]
     assert rows["flags"].to_list() == ["", None, "", None, ""]
+    assert rows["right"].to_list() == [True, None, False, None, False]
     assert rows["cer"].to_list() == [0.0, None, 0.5, None, 1.0]
     assert rows["bleu"].is_null().to_list() == [False, True, False, True, False]
 

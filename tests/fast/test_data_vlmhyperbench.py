@@ -97,6 +97,43 @@ def test_several_images_are_a_bracket_list(tmp_path: Path, cell: str, images: tu
     assert samples(dataset(tmp_path, f"1;t;{cell};Q;A;c;q;"))[0].images == images
 
 
+HEADER_MORE = "data_index;image_path;question;answer;other_answers;choices;json_schema"
+
+
+def test_further_answers_options_and_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas/sum.json").write_text('\ufeff{"type": "object"}', encoding="utf-8")
+    dataset(
+        tmp_path,
+        "1;a.png;Q;12,50;['12.50', '12,5'];;",
+        "1;a.png;Q;B;;['a cat', 'a dog'];schemas\\sum.json",
+        '1;a.png;Q;A;12.50, 12.5;[]; {"type": "array"}',
+        header=HEADER_MORE,
+    )
+    first, second, third = samples(tmp_path)
+    assert (first.reference, first.other_references, first.choices) == ("12,50", ("12.50", "12,5"), ())
+    assert (second.choices, second.json_schema) == (("a cat", "a dog"), '{"type": "object"}')
+    assert (third.other_references, third.json_schema) == (("12.50", "12.5"), '{"type": "array"}')
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ("['12;;", "other_answers: the list is not closed"),
+        (";['a' 'b'];", "choices: "),
+        (";;none.json", "json_schema none.json: there is no such file"),
+        (";;../x.json", "json_schema ../x.json: the path must be relative"),
+        (";;{", "json_schema is no JSON"),
+        (";;bad.json", "json_schema bad.json is no JSON Schema"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_a_problem_of_its_row(tmp_path: Path, cells: str, said: str) -> None:
+    (tmp_path / "bad.json").write_text("[]")
+    (row,) = samples(dataset(tmp_path, f"1;a.png;Q;A;{cells}", header=HEADER_MORE))
+    assert said in str(row.problem)
+    assert (row.question, row.reference) == ("Q", "A")
+
+
 def test_a_malformed_record_is_a_row_with_a_problem_in_its_place(tmp_path: Path) -> None:
     folder = dataset(tmp_path, "1;t;a.png;Q;A;c;q;", "2;t;a.png;Q; with;A;c;q;", "3;t;a.png;Q;A;c;q;", "4", ";;;;;;;")
     rows = samples(folder)

@@ -114,7 +114,7 @@ def _requests(registry: Engines, dataset: str, limit: int | None, sampling: Any)
     import itertools
 
     from vlmhb.contract.request import GenerationRequest, ImageInput
-    from vlmhb.data.images import resolve_image
+    from vlmhb.data.images import find_image
     from vlmhb.errors import ImageError
     from vlmhb.run.score import open_dataset
 
@@ -122,7 +122,7 @@ def _requests(registry: Engines, dataset: str, limit: int | None, sampling: Any)
     requests = []
     for sample in itertools.islice(opened, limit):
         try:
-            images = [ImageInput(path=str(resolve_image(opened.root, written).absolute())) for written in sample.images]
+            images = [ImageInput(path=str(find_image(opened, written).absolute())) for written in sample.images]
         except ImageError as error:
             click.echo(f"Note: row {sample.row} is left out: {error}", err=True)
             continue

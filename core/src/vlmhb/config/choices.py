@@ -9,6 +9,7 @@ import msgspec
 from vlmhb.config.cells import CellError, parse_names
 from vlmhb.config.job import Registry
 from vlmhb.config.names import fold, suggestion
+from vlmhb.contract.metric import Metric
 from vlmhb.errors import ConfigError, Fault
 
 
@@ -19,11 +20,13 @@ class Choices(msgspec.Struct, frozen=True):
         what: how messages call such a thing.
         names: the program's name by every folded name that people write.
         shown: the names to suggest.
+        unusable: why some of them cannot be chosen here, by the program's name.
     """
 
     what: str
     names: Mapping[str, str]
     shown: tuple[str, ...]
+    unusable: Mapping[str, CellError] = {}
 
     @classmethod
     def of(cls, what: str, names: Iterable[str]) -> Choices:
@@ -41,6 +44,7 @@ class Choices(msgspec.Struct, frozen=True):
         unknown = [name for name in written if fold(name) not in self.names]
         chosen = dict.fromkeys(self.names[fold(name)] for name in written if fold(name) in self.names)
         errors = [CellError(f"there is no {self.what} {name!r}.", suggestion(name, self.shown)) for name in unknown]
+        errors += [self.unusable[name] for name in chosen if name in self.unusable]
         return tuple(chosen), errors
 
 
@@ -51,7 +55,27 @@ def metric_choices(registry: Registry) -> Choices:
     for key, metric in metrics.items():
         for written in (key, metric.title, *metric.aliases):
             names.setdefault(fold(written), key)
-    return Choices("metric", names, tuple(metric.title for metric in metrics.values()))
+    unusable = {key: error for key, metric in metrics.items() if (error := _missing_package(metric))}
+    return Choices("metric", names, tuple(metric.title for metric in metrics.values()), unusable)
+
+
+def _missing_package(metric: Metric) -> CellError | None:
+    """What a metric needs and does not find here."""
+    absent = [name for name in metric.packages if not _is_installed(name)]
+    if not absent:
+        return None
+    message = f"the metric {metric.name} needs {', '.join(absent)}, which is not installed."
+    return CellError(message, f"Install it: pip install '{metric.install or ' '.join(absent)}'")
+
+
+def _is_installed(distribution: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version(distribution)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def aggregator_choices() -> Choices:

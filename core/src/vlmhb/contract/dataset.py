@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         images: image paths as written, relative to the dataset's folder.
         question: what to ask; empty when the prompt collection gives it.
         reference: the right answer; empty is a valid one.
+        other_references: further answers that are as right; the best of them all counts.
+        choices: the texts of the question's options A, B, ..., where it has such; for metrics.
+        json_schema: the JSON Schema that the answer should follow, as text; empty where there is none.
         doc_class, question_type, split: groups the row belongs to.
         answer_bbox: where the answer stands, as written.
         problem: why the row cannot be asked (its record is malformed, say), or None. It is then an error of the run.
@@ -32,6 +35,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     question_type: str = ""
     split: str = ""
     answer_bbox: str = ""
+    other_references: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    json_schema: str = ""
     problem: str | None = None
 
 
@@ -54,15 +60,31 @@ class Dataset(ABC):
             DatasetError: the file is not readable as this format; says where.
         """
 
+    def image_file(self, written: str) -> Path | None:
+        """The file of an image that lies in the dataset's own file, or None for a path inside :attr:`root`.
+
+        Called in the process of the command line when the row is about to be asked. A format whose images are no files
+        writes them into a folder of its own and returns the path; what it returns is not held against ``root``.
+
+        Args:
+            written: one of a sample's ``images``.
+
+        Raises:
+            ImageError: the image cannot be had; the message names it.
+        """
+        return None
+
 
 class DatasetFormat(ABC):
     """One way to keep a dataset on disk.
 
     Attributes:
         name: key of the format, for example ``vlmhyperbench``.
+        options: what may follow the path as ``?name=value&name=value``, with one line about each.
     """
 
     name: str
+    options: Mapping[str, str] = {}
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -75,6 +97,14 @@ class DatasetFormat(ABC):
         Raises:
             DatasetError: it lacks something without which no row can be read; says what.
         """
+
+    def open_with(self, path: Path, name: str, options: Mapping[str, str]) -> Dataset:
+        """Open it with options, all of them among :attr:`options`; formats that have some override this.
+
+        Raises:
+            DatasetError: as for :meth:`open`, and for a value that is none of the option's.
+        """
+        return self.open(path, name)
 
 
 class NamedDataset(msgspec.Struct, frozen=True, kw_only=True):

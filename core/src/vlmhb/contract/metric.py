@@ -36,8 +36,8 @@ class Pairs:
         references: Sequence[str] | polars.Series,
         answers: Sequence[str] | polars.Series,
         *,
-        generated: Sequence[str] | None = None,
-        finish_reasons: Sequence[str] | None = None,
+        generated: Sequence[str] | polars.Series | None = None,
+        finish_reasons: Sequence[str] | polars.Series | None = None,
         choices: Sequence[Sequence[str]] | None = None,
         json_schemas: Sequence[str] | None = None,
         normalise: Callable[[str], str] = str.strip,
@@ -65,15 +65,15 @@ class Pairs:
         """The model's answers."""
         return self.answer_column.to_list()
 
-    @property
-    def generated(self) -> Sequence[str]:
+    @cached_property
+    def generated(self) -> list[str]:
         """The answers as the model wrote them."""
-        return self.answers if self._generated is None else self._generated
+        return self.answers if self._generated is None else list(self._generated)
 
-    @property
-    def finish_reasons(self) -> Sequence[str]:
+    @cached_property
+    def finish_reasons(self) -> list[str]:
         """Why each answer ended; empty where nobody knows."""
-        return [""] * len(self) if self._finish_reasons is None else self._finish_reasons
+        return [""] * len(self) if self._finish_reasons is None else list(self._finish_reasons)
 
     @property
     def choices(self) -> Sequence[Sequence[str]]:

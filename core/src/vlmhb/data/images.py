@@ -8,10 +8,20 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
+from vlmhb.contract.dataset import Dataset
 from vlmhb.errors import ImageError
 
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|data:")
+
+
+def find_image(dataset: Dataset, written: str) -> Path:
+    """The file of one of a dataset's images, wherever it lies.
+
+    Raises:
+        ImageError: there is none; see :func:`resolve_image`.
+    """
+    return dataset.image_file(written) or resolve_image(dataset.root, written)
 
 
 def resolve_image(dataset_root: Path, written: str) -> Path:

@@ -1,7 +1,8 @@
 """The VLMHyperBench dataset folder: ``annotation.csv`` beside ``images/``.
 
 Columns: ``data_index`` (the document, not the row), ``image_path`` (relative to the folder; a bracket list of several),
-``question`` (or ``prompt``), ``answer``; optional ``split``, ``doc_class``, ``question_type``, ``answer_bbox``.
+``question`` (or ``prompt``), ``answer``; optional ``split``, ``doc_class``, ``question_type``, ``answer_bbox``, and
+what vlmhb adds: ``other_answers`` and ``choices`` (bracket lists), ``json_schema`` (a file of the folder, or JSON).
 Other columns mean nothing here.
 """
 
@@ -9,15 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.lists import parse_list
+from vlmhb.data.schemas import schema_of
 from vlmhb.data.tables import Table, TableError
-from vlmhb.errors import DatasetError, Fault
+from vlmhb.errors import DatasetError, Fault, RequestError
 
 ANNOTATION = "annotation.csv"
 _NEEDED = ("data_index", "image_path", "question", "answer")
 _OPTIONAL = ("split", "doc_class", "question_type", "answer_bbox")
+_LISTS = {"other_answers": "other_references", "choices": "choices"}
+_SCHEMA = "json_schema"
+COLUMNS = (*_NEEDED, *_OPTIONAL, *_LISTS, _SCHEMA)
 
 
 class VlmHyperBenchFormat(DatasetFormat):
@@ -56,28 +62,40 @@ class _Folder(Dataset):
                 f"{table.path}: the dataset lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; "
                 f"its header has {', '.join(filter(None, table.header))}."
             )
-        self._at = {column: columns[column] for column in (*_NEEDED, *_OPTIONAL) if column in columns}
+        self._at = {column: columns[column] for column in COLUMNS if column in columns}
 
     def __iter__(self) -> Iterator[Sample]:
-        at = self._at
-        index, image, question, answer = (at[column] for column in _NEEDED)
-        extras = [(column, at[column]) for column in _OPTIONAL if column in at]
         malformed: list[Fault] = []
         try:
             for row, _, cells in self._table.records(malformed):
                 yield from _drain(malformed)
-                yield Sample(
-                    row=row,
-                    data_index=cells[index],
-                    images=_images(cells[image]),
-                    question=cells[question],
-                    reference=cells[answer],
-                    problem=None if any(cells) else "every cell of this row is empty",
-                    **{column: cells[place] for column, place in extras},
-                )
+                yield self._sample(row, cells)
             yield from _drain(malformed)
         except TableError as error:
             raise DatasetError(str(error)) from error
+
+    def _sample(self, row: int, cells: list[str]) -> Sample:
+        at = self._at
+        index, image, question, answer = (cells[at[column]] for column in _NEEDED)
+        problem = None if any(cells) else "every cell of this row is empty"
+        fields: dict[str, Any] = {column: cells[at[column]] for column in _OPTIONAL if column in at}
+        try:
+            for column, field in _LISTS.items():
+                if column in at:
+                    fields[field] = _list(column, cells[at[column]])
+            if _SCHEMA in at:
+                fields[_SCHEMA] = schema_of(self.root, cells[at[_SCHEMA]])
+        except RequestError as error:
+            problem = problem or str(error)
+        return Sample(
+            row=row,
+            data_index=index,
+            images=_images(image),
+            question=question,
+            reference=answer,
+            problem=problem,
+            **fields,
+        )
 
 
 def _drain(malformed: list[Fault]) -> Iterator[Sample]:
@@ -86,6 +104,18 @@ def _drain(malformed: list[Fault]) -> Iterator[Sample]:
         assert fault.row is not None
         yield Sample(row=fault.row, data_index="", images=(), question="", reference="", problem=str(fault))
     malformed.clear()
+
+
+def _list(column: str, cell: str) -> tuple[str, ...]:
+    """The texts of a list cell.
+
+    Raises:
+        RequestError: it is no list.
+    """
+    try:
+        return parse_list(cell)
+    except ValueError as error:
+        raise RequestError(f"{column}: {error}") from error
 
 
 def _images(cell: str) -> tuple[str, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vlmhb.contract.metric import Metric, Pairs
-from vlmhb.errors import PluginError
-from vlmhb.metrics.answers import split_answers
+from vlmhb.contract.metric import Metric
+from vlmhb.metrics.candidates import Candidates
 from vlmhb.metrics.groups import GroupSums, sums_by
 from vlmhb.metrics.normalise import TextNormaliser
 
@@ -42,7 +41,7 @@ class Scorer:
     def __init__(self, metrics: Sequence[Metric], normalizers: str | Sequence[str] | None = None) -> None:
         self.metrics = tuple(metrics)
         self.normaliser = TextNormaliser(normalizers)
-        numbers = self._score(Pairs([], [])).columns
+        numbers = self._numbers(Candidates(_no_rows(), self.normaliser)).columns
         # A table whose keys are among another's is made from that one's groups.
         tables = AGGREGATORS.values()
         finest = [keys for keys in tables if not any(set(keys) < set(others) for others in tables)]
@@ -54,12 +53,13 @@ class Scorer:
         Args:
             frame: ``row`` (int) and the texts ``data_index``, ``doc_class``, ``question_type``, ``reference``,
                 ``answer`` and ``status`` (``ok``, ``error`` or ``missing``). Only rows with status ``ok`` are scored;
-                a null answer of such a row counts as empty.
+                a null answer of such a row counts as empty. ``details`` and ``finish_reason`` may be there as well
+                (:class:`vlmhb.metrics.candidates.Candidates`); of several accepted answers the best counts.
 
         Returns:
             The rows in the same order: :data:`KEYS`, ``scored_answer`` (the text compared with the reference),
-            ``flags`` (comma-joined, see :mod:`vlmhb.metrics.answers`) and one float column a metric; null for rows
-            that were not scored.
+            ``flags`` (comma-joined, see :mod:`vlmhb.metrics.answers`), ``right`` (whether that text equals an accepted
+            answer) and one float column a metric; null for rows that were not scored.
 
         Raises:
             PluginError: a metric broke its contract.
@@ -67,11 +67,9 @@ class Scorer:
         import polars as pl
 
         is_scored = frame["status"] == "ok"
-        reference = self.normaliser.column(frame["reference"].filter(is_scored).fill_null(""))
-        answer, flags = split_answers(frame["answer"].filter(is_scored).fill_null(""))
-        answer = self.normaliser.column(answer)
-        numbers = self._score(Pairs(reference, answer))
-        texts = pl.DataFrame({"scored_answer": answer, "flags": flags})
+        rows = Candidates(frame.filter(is_scored), self.normaliser)
+        numbers = self._numbers(rows)
+        texts = pl.DataFrame({"scored_answer": rows.answer, "flags": rows.flags, "right": rows.right})
         if len(texts) < len(frame):
             numbers, texts = _spread(numbers, is_scored), _spread(texts, is_scored)
         self._count(frame, numbers)
@@ -92,16 +90,13 @@ class Scorer:
         sums = groups.sums()
         return sums if keys == finest else sums_by(keys, sums.drop(name for name in finest if name not in keys))
 
-    def _score(self, pairs: Pairs) -> polars.DataFrame:
+    def _numbers(self, rows: Candidates) -> polars.DataFrame:
         """Each metric's value under its name, and its parts for the corpus reading under ``<name>/<part>``."""
-        import numpy as np
         import polars as pl
 
         columns: dict[str, pl.Series] = {}
         for metric in self.metrics:
-            for part, numbers in metric.score(pairs).items():
-                if len(numbers) != len(pairs) or not np.isfinite(numbers).all():
-                    raise PluginError(f"the metric {metric.name} did not give a finite {part} for each of its pairs")
+            for part, numbers in rows.score(metric).items():
                 columns[_column(metric, part)] = pl.Series(numbers, dtype=pl.Float64)
         return pl.DataFrame(columns)
 
@@ -144,6 +139,12 @@ class Scorer:
         if found is None:
             return None
         return pl.Series(np.where(sums["scored"].to_numpy() > 0, found, np.nan), nan_to_null=True)
+
+
+def _no_rows() -> polars.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(schema={"reference": pl.String, "answer": pl.String})
 
 
 def _column(metric: Metric, part: str) -> str:

@@ -25,13 +25,24 @@ if TYPE_CHECKING:
 
 TIMES = ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
-_SCORED = ("row", "data_index", "doc_class", "question_type", "reference", "answer", "status")
+_SCORED = (
+    "row",
+    "data_index",
+    "doc_class",
+    "question_type",
+    "reference",
+    "answer",
+    "status",
+    "finish_reason",
+    "details",
+)
 _COLUMNS = {
     "row": "r.row",
     "data_index": "r.data_index",
     "doc_class": "r.doc_class",
     "question_type": "r.question_type",
     "reference": "r.reference",
+    "details": "r.details",
     "answer": f"CASE WHEN {STATUS} = 'ok' THEN a.text END",
     "status": STATUS,
     "image_path": "r.image_path",
@@ -112,18 +123,17 @@ class LoadedJob:
         import polars as pl
 
         scored = self._scorer.add(frame.select(_SCORED))
-        reference = self._scorer.normaliser.column(frame["reference"])
         identity = pl.concat_str(
             pl.lit(self.dataset), pl.col("row").cast(pl.String), "image_path", "reference", separator="\0"
         )
         return (
             frame.with_columns(
                 identity.hash(seed=0).alias("sample"),
-                pl.Series("wrong", (scored["scored_answer"] != reference).fill_null(True)),
+                pl.Series("wrong", (~scored["right"]).fill_null(True)),
                 pl.col("reference").str.len_chars().cast(pl.Int64).alias("reference_length"),
                 pl.lit(0, dtype=pl.Int64).alias("page"),
             )
-            .drop("reference", "answer", "image_path")
+            .drop("reference", "answer", "image_path", "details")
             .hstack(scored.select("flags", *self.metrics))
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from vlmhb.data.details import read_details
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
@@ -19,12 +20,22 @@ if TYPE_CHECKING:
 
 CHUNK = 50_000
 _JOB_COLUMNS = ("config_row", "dataset", "task", "backend", "model_name")
-_SCORED = ("row", "data_index", "doc_class", "question_type", "reference", "answer", "status")
+_SCORED = (
+    "row",
+    "data_index",
+    "doc_class",
+    "question_type",
+    "reference",
+    "answer",
+    "status",
+    "finish_reason",
+    "details",
+)
 _SQL = {
     **{name: f"r.{name}" for name in ("row", "data_index", "doc_class", "question_type", "reference")},
     "answer": f"CASE WHEN {STATUS} = 'ok' THEN a.text END",
     "status": STATUS,
-    **{name: f"r.{name}" for name in ("image_path", "question", "split")},
+    **{name: f"r.{name}" for name in ("image_path", "question", "split", "details")},
     "error": ERROR,
     **{name: f"a.{name}" for name in ("finish_reason", "prompt_tokens", "cached_tokens", "output_tokens")},
     **{name: f"a.{name}" for name in ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")},
@@ -36,7 +47,7 @@ _INTEGERS = ("row", "prompt_tokens", "cached_tokens", "output_tokens")
 _FLOATS = ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")
 _ANSWER_COLUMNS = (
     *_JOB_COLUMNS,
-    *("row", "data_index", "image_path", "question", "reference", "answer", "status", "error"),
+    *("row", "data_index", "image_path", "question", "reference", "other_references", "answer", "status", "error"),
     *("scored_answer", "flags", "doc_class", "question_type", "split", "finish_reason"),
     *("prompt_tokens", "cached_tokens", "output_tokens"),
     *("queue_time", "time_to_first_token", "time_per_output_token", "total_time", "notes"),
@@ -86,6 +97,9 @@ def export(
     for job in jobs.values():
         job["metrics"] = list(metrics or job["metrics"])
         job["normalize"] = list(normalize or job["normalize"])
+        job["signatures"] = {
+            name: found for name in job["metrics"] if name in known and (found := known[name].signature())
+        }
         if absent := [name for name in job["metrics"] if name not in known]:
             raise RunError(f"the metric {absent[0]} is not installed any more; choose others with --metrics")
     scorers = {n: Scorer([known[name] for name in job["metrics"]], job["normalize"]) for n, job in jobs.items()}
@@ -112,6 +126,7 @@ def _answer_lines(
         extra = [name for name in scored.columns if name not in frame.columns]
         for line in frame.hstack(scored.select(extra)).iter_rows(named=True):
             line.update(front)
+            line["other_references"] = _list(read_details(line["details"]).other_references)
             line["notes"] = " ".join(_notes(line["row_notes"]) + _notes(line["answer_notes"]))
             yield [_cell(line.get(name)) for name in (*_ANSWER_COLUMNS, *metrics)]
 
@@ -128,6 +143,10 @@ def _frames(store: RunStore, job: int) -> Iterator[polars.DataFrame]:
 
 def _notes(text: str | None) -> list[str]:
     return msgspec.json.decode(text, type=list[str]) if text else []
+
+
+def _list(texts: tuple[str, ...]) -> str:
+    return msgspec.json.encode(texts).decode() if texts else ""
 
 
 def _cell(value: object) -> str:

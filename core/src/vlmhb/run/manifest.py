@@ -65,7 +65,7 @@ class Manifest:
             "rows": {"ok": summary.ok, "error": summary.errors, "missing": summary.missing},
             "config": {"file": str(self._config.absolute()), "sha256": digest_file(self._config)},
             "notes": self._notes,
-            "jobs": list(store.jobs().values()),
+            "jobs": _with_scoring(store.jobs().values(), summary),
             "dataset_digests": store.dataset_digests(),
             "models": list(self._loaded.values()),
             "machine": machine(),
@@ -114,12 +114,18 @@ def note_scoring(home: RunFolder, summary: Summary) -> None:
     """Write into the manifest with which metrics and normalisers the exports were made the last time."""
     try:
         content = _read(home)
-        for job, scored in zip(content["jobs"], summary.jobs, strict=True):
-            job.update({name: scored.job[name] for name in ("metrics", "normalize")})
+        content["jobs"] = _with_scoring(content["jobs"], summary)
     except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
         return  # a run that was killed before its end has none
     content["rows"] = {"ok": summary.ok, "error": summary.errors, "missing": summary.missing}
     _write(home, content)
+
+
+def _with_scoring(jobs: Iterable[dict[str, Any]], summary: Summary) -> list[dict[str, Any]]:
+    """Jobs with the metrics, their signatures and the normalisers that they were scored with the last time."""
+    chosen = ("metrics", "normalize", "signatures")
+    pairs = zip(jobs, summary.jobs, strict=True)
+    return [{**job, **{name: scored.job[name] for name in chosen}} for job, scored in pairs]
 
 
 def _earlier_models(home: RunFolder) -> dict[str, dict[str, Any]]:

@@ -110,7 +110,8 @@ def _wanted(sample: Sample, job: Job) -> bool:
 
 
 def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: ImageDigests) -> PlannedRow:
-    from vlmhb.data.images import resolve_image
+    from vlmhb.data.details import details_of
+    from vlmhb.data.images import find_image
     from vlmhb.data.prompts import question_of
 
     paths: list[str] = []
@@ -120,7 +121,7 @@ def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: Imag
         if sample.problem:
             raise RequestError(sample.problem)
         question, note = question_of(sample, job.prompts)
-        found = [resolve_image(job.dataset.root, written) for written in sample.images]
+        found = [find_image(job.dataset, written) for written in sample.images]
         key = question_key(asker, [digests.of(path) for path in found], question)
         paths = [str(path.absolute()) for path in found]
     except RequestError as problem:
@@ -140,4 +141,5 @@ def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: Imag
         answer_bbox=sample.answer_bbox,
         error=error,
         notes=(note,) if note else (),
+        details=details_of(sample),
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vlmhb.contract.dataset import Dataset, Sample
 from vlmhb.contract.result import GenerationResult
-from vlmhb.data.images import resolve_image
+from vlmhb.data.details import details_of
+from vlmhb.data.images import find_image
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import ConfigError, Fault, ImageError, RequestError, RunError
 from vlmhb.run.export import Summary, export
@@ -132,6 +133,7 @@ def _rows(dataset: Dataset, answers: Path, given: GivenAnswers) -> Iterator[Plan
             split=sample.split,
             answer_bbox=sample.answer_bbox,
             error=sample.problem or (None if asked else _absent_image(dataset, sample)),
+            details=details_of(sample),
         )
 
 
@@ -139,7 +141,7 @@ def _absent_image(dataset: Dataset, sample: Sample) -> str | None:
     """Why one of a row's images cannot be found, or None."""
     try:
         for written in sample.images:
-            resolve_image(dataset.root, written)
+            find_image(dataset, written)
     except ImageError as error:
         return str(error)
     return None

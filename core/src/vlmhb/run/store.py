@@ -21,7 +21,7 @@ import msgspec
 from vlmhb.contract.result import GenerationResult
 from vlmhb.errors import RunError
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE images (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, digest TEXT NOT NULL)
@@ -31,7 +31,7 @@ CREATE TABLE rows (
     job INTEGER NOT NULL, row INTEGER NOT NULL, key BLOB, data_index TEXT NOT NULL, image_path TEXT NOT NULL,
     images TEXT NOT NULL, question TEXT NOT NULL, reference TEXT NOT NULL, doc_class TEXT NOT NULL,
     question_type TEXT NOT NULL, split TEXT NOT NULL, answer_bbox TEXT NOT NULL, error TEXT, notes TEXT NOT NULL,
-    PRIMARY KEY (job, row)) WITHOUT ROWID;
+    details TEXT NOT NULL, PRIMARY KEY (job, row)) WITHOUT ROWID;
 CREATE INDEX rows_by_key ON rows (key);
 CREATE TABLE answers (
     key BLOB PRIMARY KEY, ok INTEGER NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL, output_tokens INTEGER,
@@ -40,11 +40,14 @@ CREATE TABLE answers (
     token_ids TEXT NOT NULL, answered_at REAL NOT NULL) WITHOUT ROWID;
 """
 _INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (" + ",".join("?" * 16) + ")"
-_INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 14) + ")"
+_INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 15) + ")"
 
 
 class PlannedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of one job as planned; ``error`` is set when it cannot be asked at all."""
+    """One row of one job as planned.
+
+    ``error`` is set when it cannot be asked at all; ``details`` is what :func:`vlmhb.data.details.details_of` makes.
+    """
 
     job: int
     row: int
@@ -60,6 +63,7 @@ class PlannedRow(msgspec.Struct, frozen=True, kw_only=True):
     answer_bbox: str
     error: str | None = None
     notes: tuple[str, ...] = ()
+    details: str = ""
 
 
 class PendingQuestion(msgspec.Struct, frozen=True):
@@ -212,12 +216,12 @@ class RunStore:
         for (dataset,) in self._db.execute("SELECT DISTINCT description ->> 'dataset_path' FROM jobs").fetchall():
             total = hashlib.sha256()
             query = (
-                "SELECT DISTINCT r.row, r.images, r.question, r.reference, r.error FROM rows r JOIN jobs j USING (job) "
-                "WHERE j.description ->> 'dataset_path' = ? ORDER BY r.row"
+                "SELECT DISTINCT r.row, r.images, r.question, r.reference, r.error, r.details "
+                "FROM rows r JOIN jobs j USING (job) WHERE j.description ->> 'dataset_path' = ? ORDER BY r.row"
             )
-            for row, images, question, reference, error in self._db.execute(query, (dataset,)):
+            for row, images, *texts in self._db.execute(query, (dataset,)):
                 seen = [self._digest_of(path) for path in msgspec.json.decode(images)]
-                total.update(msgspec.json.encode((row, seen, question, reference, error)))
+                total.update(msgspec.json.encode((row, seen, *texts)))
             digests[dataset] = f"sha256:{total.hexdigest()}"
         return digests
 
@@ -301,4 +305,5 @@ def _row_values(row: PlannedRow) -> tuple[Any, ...]:
         row.answer_bbox,
         row.error,
         msgspec.json.encode(row.notes).decode(),
+        row.details,
     )
