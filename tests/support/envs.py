@@ -11,6 +11,7 @@ import uv
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "core"
+DEMO = ROOT / "plugins" / "vlmhb-demo"
 SCRIPTED = ROOT / "tests" / "plugins" / "vlmhb-scripted"
 SCRIPTED_NAMES = ROOT / "tests" / "plugins" / "vlmhb-scripted-names"
 

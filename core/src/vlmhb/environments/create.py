@@ -9,6 +9,7 @@ downloaded is in its cache, so nothing is downloaded twice.
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -25,6 +26,9 @@ from vlmhb.environments.record import Record
 from vlmhb.environments.sources import Source
 from vlmhb.errors import ManagedEnvironmentError, VlmhbError
 from vlmhb.worker.launch import Launch
+
+DOWNLOAD_RATE = 12.5e6
+"""Bytes a second of a connection of 100 Mbit/s."""
 
 
 def create(
@@ -142,7 +146,11 @@ class Maker:
 
     def _look_at_disk(self, recipe: EnvironmentRecipe) -> None:
         free = shutil.disk_usage(self.folder).free
-        self._say(f"this takes about {uv.size(recipe.disk_bytes)} of disk; {uv.size(free)} are free")
+        minutes = math.ceil(recipe.disk_bytes / DOWNLOAD_RATE / 60)
+        self._say(
+            f"this takes about {uv.size(recipe.disk_bytes)} of disk ({uv.size(free)} are free) and, at 100 Mbit/s, "
+            f"at most {minutes} minutes, less for what is in the cache"
+        )
         if self._check_disk and free < recipe.disk_bytes:
             raise ManagedEnvironmentError(
                 f"{self.folder.name} takes about {uv.size(recipe.disk_bytes)} of disk, and only "
