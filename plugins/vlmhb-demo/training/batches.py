@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from vlmhb_demo.documents.fonts import font
-from vlmhb_demo.documents.page import BASELINE, ROW, Page
 from vlmhb_demo.tiny_model.config import CLIP_MEAN
 
-from training.pages import SHAPES, Sample, sample
+from training.gaze import NOWHERE, cell, centres
+from training.pages import SHAPES, Asked, Sample, sample
 from training.sizes import CELL, MERGE, PATCH
 from training.words import encode, tokenizer
 
@@ -40,6 +39,8 @@ class Batch:
             beside it; ``blank()`` for none; ``IGNORED`` where they are not known.
         tokens: (pages, prefix + long + branches * short) token ids; the prefix holds zeros for the image.
         targets: (pages, long + branches * short) next tokens, ``IGNORED`` where nothing is learnt.
+        looks: (2, pages, long + branches * short) the image tokens that show the letter of the token itself, if it is
+            one of an answer, and the letter of the next token; ``IGNORED`` for none.
         places: (3, tokens) of every token in time, row and column.
         long, short: padded lengths of the branches.
     """
@@ -50,6 +51,7 @@ class Batch:
     letters: np.ndarray
     tokens: np.ndarray
     targets: np.ndarray
+    looks: np.ndarray
     places: np.ndarray
     long: int
     short: int
@@ -74,10 +76,8 @@ def batch(seed: str, pages: int, fields: int, worn_part: float | None = None) ->
 
 def pack(samples: list[Sample], rows: int, columns: int) -> Batch:
     """Arrays of pages of one size with equally many questions each."""
-    long = [_branch(s.whole.question, s.whole.answer) for s in samples]
-    short = [_branch(f.question, f.answer) for s in samples for f in s.fields]
-    long_tokens, long_targets = _padded(long, 16)
-    short_tokens, short_targets = _padded(short, 8)
+    long = _padded([_branch(s.whole, s.worn) for s in samples], 16)
+    short = _padded([_branch(asked, s.worn) for s in samples for asked in s.fields], 8)
     count, fields = len(samples), len(samples[0].fields)
     prefix = np.zeros((count, START + rows * columns), np.int64)
     prefix[:, :START] = _opening()
@@ -86,11 +86,12 @@ def pack(samples: list[Sample], rows: int, columns: int) -> Batch:
         columns=columns,
         patches=np.stack([patches(np.asarray(s.page.image)) for s in samples]).astype(np.float16),
         letters=np.stack([_letters(s, rows, columns) for s in samples]),
-        tokens=np.concatenate((prefix, long_tokens, short_tokens.reshape(count, -1)), 1),
-        targets=np.concatenate((long_targets, short_targets.reshape(count, -1)), 1),
-        places=_places(rows, columns, long_tokens.shape[1], short_tokens.shape[1], fields),
-        long=long_tokens.shape[1],
-        short=short_tokens.shape[1],
+        tokens=np.concatenate((prefix, long[0], short[0].reshape(count, -1)), 1),
+        targets=np.concatenate((long[1], short[1].reshape(count, -1)), 1),
+        looks=np.stack([np.concatenate((long[n], short[n].reshape(count, -1)), 1) for n in (2, 3)]),
+        places=_places(rows, columns, long.shape[2], short.shape[2], fields),
+        long=long.shape[2],
+        short=short.shape[2],
     )
 
 
@@ -108,25 +109,28 @@ def _opening() -> list[int]:
     return [special["<|im_start|>"], roles["user"], *encode("\n"), special["<|vision_start|>"]]
 
 
-def _branch(question: str, answer: str) -> tuple[list[int], list[int]]:
-    """Tokens from the end of the image on, and for each of them the next one where that is learnt."""
+def _branch(asked: Asked, worn: bool) -> tuple[list[int], ...]:
+    """Tokens from the end of the image on; for each the next one where that is learnt, and where to look."""
     special, roles = tokenizer().special, tokenizer().roles
     end = special["<|im_end|>"]
-    asked = [special["<|vision_end|>"], *encode(question), end, *encode("\n"), special["<|im_start|>"]]
-    asked += [roles["assistant"], *encode("\n")]
-    said = [*encode(answer), end]
-    return asked + said[:-1], [IGNORED] * (len(asked) - 1) + said
+    words = [special["<|vision_end|>"], *encode(asked.question), end, *encode("\n"), special["<|im_start|>"]]
+    words += [roles["assistant"], *encode("\n")]
+    said = [*encode(asked.answer), end]
+    silent = [IGNORED] * (len(words) - 1)
+    looks = [IGNORED if worn or place == NOWHERE else place for place in (*asked.path, asked.path[-1])]
+    return words + said[:-1], silent + said, [*silent, IGNORED, *looks[:-1]], silent + looks
 
 
-def _padded(branches: list[tuple[list[int], list[int]]], step: int) -> tuple[np.ndarray, np.ndarray]:
-    longest = max(len(tokens) for tokens, _ in branches)
+def _padded(branches: list[tuple[list[int], ...]], step: int) -> np.ndarray:
+    """(4, branches, size): what :func:`_branch` gives, all of one length."""
+    longest = max(len(tokens) for tokens, *_ in branches)
     size = -(-longest // step) * step
-    tokens = np.zeros((len(branches), size), np.int64)
-    targets = np.full((len(branches), size), IGNORED, np.int64)
-    for row, (ids, following) in enumerate(branches):
-        tokens[row, : len(ids)] = ids
-        targets[row, : len(ids)] = following
-    return tokens, targets
+    padded = np.full((4, len(branches), size), IGNORED, np.int64)
+    padded[0] = 0
+    for row, lists in enumerate(branches):
+        for part, numbers in enumerate(lists):
+            padded[part, row, : len(numbers)] = numbers
+    return padded
 
 
 def _places(rows: int, columns: int, long: int, short: int, branches: int) -> np.ndarray:
@@ -150,9 +154,10 @@ def _letters(sample: Sample, rows: int, columns: int) -> np.ndarray:
     if sample.worn:  # turned, so the places of its letters are not known well enough
         return np.full((rows * columns, SLOTS), IGNORED, np.int64)
     cells: dict[tuple[int, int], list[tuple[float, int]]] = {}
-    for letter, x, y in _centres(sample.page):
-        cell = min(int(y) // CELL, rows - 1), min(int(x) // CELL, columns - 1)
-        cells.setdefault(cell, []).append((x, encode(letter)[0]))
+    for text in sample.page.texts:
+        for letter, x, y in centres(text):
+            place = divmod(cell(sample.page, x, y), columns)
+            cells.setdefault(place, []).append((x, encode(letter.replace("\u00a0", " "))[0]))
     for (row, column), placed in cells.items():
         letters = [letter for _, letter in sorted(placed)]
         kept = letters[:OWN_SLOTS]
@@ -162,21 +167,6 @@ def _letters(sample: Sample, rows: int, columns: int) -> np.ndarray:
         if column > 0:
             found[row, column - 1, -1] = letters[0]
     return found.reshape(rows * columns, SLOTS)
-
-
-def _centres(page: Page) -> Iterator[tuple[str, float, float]]:
-    """Every letter with the middle of its cell of the line."""
-    for text in page.texts:
-        x, y = float(text.left), text.baseline - BASELINE + ROW // 2
-        for letter in text.content:
-            width = _advance(text.face, text.size, letter)
-            yield letter.replace("\u00a0", " "), x + width / 2, y
-            x += width
-
-
-@cache
-def _advance(face: str, size: int, letter: str) -> float:
-    return font(face, size).getlength(letter)
 
 
 class Supply:

@@ -22,6 +22,10 @@ from training.sizes import MERGE, PATCH, VISION_THETA, Sizes
 
 Angles = tuple[Tensor, Tensor]
 """Cosines and sines, each (..., tokens, head width)."""
+GUIDED_LAYERS = (1, 2)
+"""The first is told to look at the letter just read, the second at the one to say."""
+GUIDED = 2
+"""Heads of such a layer that are told so."""
 
 
 def rotate(x: Tensor, angles: Angles) -> Tensor:
@@ -31,8 +35,10 @@ def rotate(x: Tensor, angles: Angles) -> Tensor:
     return x * cos + torch.cat((-right, left), dim=-1) * sin
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, causal_from: int | None) -> Tensor:
+def attend(query: Tensor, key: Tensor, value: Tensor, causal_from: int | None) -> tuple[Tensor, Tensor]:
     """Plain attention of (batch, tokens, heads, width); bf16 matrix products, softmax in float32.
+
+    Returns the states (batch, tokens, heads * width) and who looked where (batch, heads, tokens, keys).
 
     Args:
         causal_from: number of first keys that every query sees; of the rest, query ``i`` sees the first ``i + 1``.
@@ -44,8 +50,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, causal_from: int | None) -
         rows = torch.arange(q.shape[2])[:, None] + causal_from
         columns = torch.arange(k.shape[2])[None, :]
         scores = scores.masked_fill(columns > rows, -1e9)
-    out = scores.softmax(-1).to(v.dtype) @ v
-    return out.transpose(1, 2).flatten(2)
+    looks = scores.softmax(-1)
+    return (looks.to(v.dtype) @ v).transpose(1, 2).flatten(2), looks
 
 
 class VisionAttention(nn.Module):
@@ -59,7 +65,7 @@ class VisionAttention(nn.Module):
 
     def forward(self, x: Tensor, angles: Angles) -> Tensor:
         query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(2)
-        return self.proj(attend(rotate(query, angles), rotate(key, angles), value, None))
+        return self.proj(attend(rotate(query, angles), rotate(key, angles), value, None)[0])
 
 
 class VisionMlp(nn.Module):
@@ -132,41 +138,46 @@ class RmsNorm(nn.Module):
         return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
-class Attention(nn.Module):
-    """Attention of the language model, over the parts of a packed sequence."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.heads = sizes.heads
-        self.q_proj = nn.Linear(sizes.hidden, sizes.hidden)
-        self.k_proj = nn.Linear(sizes.hidden, sizes.hidden)
-        self.v_proj = nn.Linear(sizes.hidden, sizes.hidden)
-        self.o_proj = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
-
-    def forward(self, x: Tensor, angles: Angles, parts: Parts) -> Tensor:
-        split = (self.heads, -1)
-        query = rotate(self.q_proj(x).unflatten(-1, split), angles)
-        key = rotate(self.k_proj(x).unflatten(-1, split), angles)
-        value = self.v_proj(x).unflatten(-1, split)
-        return self.o_proj(_branched(query, key, value, parts))
-
-
 @dataclass(frozen=True)
 class Parts:
-    """How a packed sequence is laid out: the page, then the long branch, then ``branches`` short ones."""
+    """How a packed sequence is laid out: ``prefix`` tokens, of which those from ``start`` on are the page's, then the
+    long branch, then ``branches`` short ones."""
 
+    start: int
     prefix: int
     long: int
     branches: int
     short: int
 
 
-def _branched(query: Tensor, key: Tensor, value: Tensor, parts: Parts) -> Tensor:
-    """Attention in which a branch sees the page and its own past."""
+class Attention(nn.Module):
+    """Attention of the language model, over the parts of a packed sequence."""
+
+    def __init__(self, sizes: Sizes, guided: bool) -> None:
+        super().__init__()
+        self.heads, self.guided = sizes.heads, guided
+        self.q_proj = nn.Linear(sizes.hidden, sizes.hidden)
+        self.k_proj = nn.Linear(sizes.hidden, sizes.hidden)
+        self.v_proj = nn.Linear(sizes.hidden, sizes.hidden)
+        self.o_proj = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
+
+    def forward(self, x: Tensor, angles: Angles, parts: Parts) -> tuple[Tensor, Tensor | None]:
+        split = (self.heads, -1)
+        query = rotate(self.q_proj(x).unflatten(-1, split), angles)
+        key = rotate(self.k_proj(x).unflatten(-1, split), angles)
+        value = self.v_proj(x).unflatten(-1, split)
+        out, looks = _branched(query, key, value, parts, self.guided)
+        return self.o_proj(out), looks
+
+
+def _branched(query: Tensor, key: Tensor, value: Tensor, parts: Parts, guided: bool) -> tuple[Tensor, Tensor | None]:
+    """Attention in which a branch sees the page and its own past.
+
+    Returns the states and, if ``guided``, where in the page the first heads of the branches' tokens look:
+    (pages, GUIDED, tokens, image tokens).
+    """
     cuts = [parts.prefix, parts.long, parts.branches * parts.short]
     q, k, v = (part.split(cuts, dim=1) for part in (query, key, value))
-    out = [attend(q[0], k[0], v[0], 0)]
-    out.append(attend(q[1], torch.cat((k[0], k[1]), 1), torch.cat((v[0], v[1]), 1), parts.prefix))
 
     def fold(x: Tensor) -> Tensor:
         return x.unflatten(1, (parts.branches, parts.short)).flatten(0, 1)
@@ -174,10 +185,16 @@ def _branched(query: Tensor, key: Tensor, value: Tensor, parts: Parts) -> Tensor
     def spread(x: Tensor) -> Tensor:
         return x.unsqueeze(1).expand(-1, parts.branches, -1, -1, -1).flatten(0, 1)
 
+    first, _ = attend(q[0], k[0], v[0], 0)
+    long, long_looks = attend(q[1], torch.cat((k[0], k[1]), 1), torch.cat((v[0], v[1]), 1), parts.prefix)
     keys, values = torch.cat((spread(k[0]), fold(k[2])), 1), torch.cat((spread(v[0]), fold(v[2])), 1)
-    short = attend(fold(q[2]), keys, values, parts.prefix)
-    out.append(short.unflatten(0, (-1, parts.branches)).flatten(1, 2))
-    return torch.cat(out, 1)
+    short, short_looks = attend(fold(q[2]), keys, values, parts.prefix)
+    out = torch.cat((first, long, short.unflatten(0, (-1, parts.branches)).flatten(1, 2)), 1)
+    if not guided:
+        return out, None
+    page = slice(parts.start, parts.prefix)
+    short_page = short_looks[:, :GUIDED, :, page].unflatten(0, (-1, parts.branches)).transpose(1, 2).flatten(2, 3)
+    return out, torch.cat((long_looks[:, :GUIDED, :, page], short_page), 2)
 
 
 class Mlp(nn.Module):
@@ -194,18 +211,19 @@ class Mlp(nn.Module):
 
 
 class Layer(nn.Module):
-    """A pre-norm transformer block."""
+    """A pre-norm transformer block; if ``guided``, it tells where it looks."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: Sizes, guided: bool) -> None:
         super().__init__()
         self.input_layernorm = RmsNorm(sizes.hidden)
         self.post_attention_layernorm = RmsNorm(sizes.hidden)
-        self.self_attn = Attention(sizes)
+        self.self_attn = Attention(sizes, guided)
         self.mlp = Mlp(sizes)
 
-    def forward(self, x: Tensor, angles: Angles, parts: Parts) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), angles, parts)
-        return x + self.mlp(self.post_attention_layernorm(x))
+    def forward(self, x: Tensor, angles: Angles, parts: Parts) -> tuple[Tensor, Tensor | None]:
+        seen, looks = self.self_attn(self.input_layernorm(x), angles, parts)
+        x = x + seen
+        return x + self.mlp(self.post_attention_layernorm(x)), looks
 
 
 class Language(nn.Module):
@@ -214,17 +232,19 @@ class Language(nn.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(sizes.vocabulary, sizes.hidden)
-        self.layers = nn.ModuleList(Layer(sizes) for _ in range(sizes.layers))
+        self.layers = nn.ModuleList(Layer(sizes, number in GUIDED_LAYERS) for number in range(sizes.layers))
         self.norm = RmsNorm(sizes.hidden)
 
-    def forward(self, tokens: Tensor, image: Tensor, image_start: int, angles: Angles, parts: Parts) -> Tensor:
-        """States after every token that is not of the page: (pages, long + short tokens, hidden)."""
+    def forward(self, tokens: Tensor, image: Tensor, angles: Angles, parts: Parts) -> tuple[Tensor, list[Tensor]]:
+        """States after every token of the branches, (pages, tokens, hidden), and where the guided layers look."""
         text = self.embed_tokens(tokens)
-        image_end = image_start + image.shape[1]
-        x = torch.cat((text[:, :image_start], image.float(), text[:, image_end:]), 1)
+        x = torch.cat((text[:, : parts.start], image.float(), text[:, parts.prefix :]), 1)
+        looks = []
         for layer in self.layers:
-            x = layer(x, angles, parts)
-        return self.norm(x[:, parts.prefix :])
+            x, look = layer(x, angles, parts)
+            if look is not None:
+                looks.append(look)
+        return self.norm(x[:, parts.prefix :]), looks
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., vocabulary) from (..., hidden)."""

@@ -6,10 +6,11 @@ import random
 from dataclasses import dataclass
 
 from vlmhb_demo.documents import catalogue, scan
-from vlmhb_demo.documents.page import Page
+from vlmhb_demo.documents.page import Page, Question
 from vlmhb_demo.documents.questions import CHOICES, QUESTIONS
 from vlmhb_demo.documents.reserved import reserved
 
+from training.gaze import path
 from training.values import MadeUp
 
 WORN = 0.15
@@ -24,10 +25,15 @@ SHAPES: dict[tuple[int, int], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One question about a page, worded, with its answer."""
+    """One question about a page, worded, with its answer.
+
+    Attributes:
+        path: the image token that shows each letter of the answer, see :func:`training.gaze.path`.
+    """
 
     question: str
     answer: str
+    path: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN) -> S
 
 def _whole(page: Page, language: str, rng: random.Random) -> Asked:
     (question,) = (question for question in page.questions if question.kind == "full text")
-    return Asked(_worded(question.kind, "", language, rng), question.answer)
+    return _asked(page, question, language, rng)
 
 
 def _fields(page: Page, language: str, rng: random.Random, count: int) -> tuple[Asked, ...]:
@@ -75,7 +81,12 @@ def _fields(page: Page, language: str, rng: random.Random, count: int) -> tuple[
         (place,) = rng.choices(range(len(left)), weights)
         chosen.append(left[place])
         weights[place] *= 0.02
-    return tuple(Asked(_worded(q.kind, q.about, language, rng), q.answer) for q in chosen)
+    return tuple(_asked(page, question, language, rng) for question in chosen)
+
+
+def _asked(page: Page, question: Question, language: str, rng: random.Random) -> Asked:
+    worded = _worded(question.kind, question.about, language, rng)
+    return Asked(worded, question.answer, tuple(path(page, question)))
 
 
 def _worded(kind: str, about: str, language: str, rng: random.Random) -> str:

@@ -19,8 +19,10 @@ from training.words import tokenizer
 
 FIELDS = 4
 """Questions about fields, a page, beside the one about all of its text."""
-CHECK_EVERY, SAVE_EVERY = 120.0, 120.0
-"""Seconds between two rows of the log, and between two checkpoints."""
+TOWER_RIGHT, TOWER_PART = 0.95, 0.15
+"""The tower learns alone until it knows so many of the letters, or until this part of all pages was shown."""
+CHECK_EVERY = 100
+"""Steps between two rows of the log, each with a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,8 @@ class Plan:
     """What to do; see ``python -m training --help``."""
 
     out: Path
-    seconds: float
-    tower_seconds: float
-    pages: int = 24
+    pages: int
+    batch: int = 24
     threads: int = 1
     seed: str = "1"
     compiled: bool = True
@@ -39,16 +40,28 @@ class Plan:
 
 @dataclass
 class Progress:
-    """How far the training is; ``seconds`` are those of training only, over all runs."""
+    """How far the training is.
+
+    Attributes:
+        tower: whether the tower still learns alone.
+        letters: how many letters it knows: a running mean of what was right in the last steps.
+        seconds, cpu_seconds: of training only, over all runs.
+    """
 
     step: int = 0
     pages: int = 0
+    tower: bool = True
+    letters: float = 0.0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
+    def done(self, plan: Plan) -> float:
+        """The part of the pages that was shown."""
+        return self.pages / plan.pages
+
 
 def train(plan: Plan) -> Path:
-    """Train, or go on training, until the time is over; return the folder of the exported model."""
+    """Train, or go on training, until all pages were shown; return the folder of the exported model."""
     torch.set_num_threads(plan.threads)
     torch.manual_seed(int(plan.seed))
     plan.out.mkdir(parents=True, exist_ok=True)
@@ -58,8 +71,8 @@ def train(plan: Plan) -> Path:
         kept = torch.load(checkpoint, weights_only=True)
         learner.load(kept["learner"])
         progress = Progress(**kept["progress"])
-    if progress.seconds < plan.seconds:
-        supply = Supply(plan.seed, plan.pages, FIELDS, first=progress.step)
+    if progress.pages < plan.pages:
+        supply = Supply(plan.seed, plan.batch, FIELDS, first=progress.step)
         try:
             _loop(plan, learner, progress, supply, checkpoint)
         finally:
@@ -68,41 +81,37 @@ def train(plan: Plan) -> Path:
 
 
 def _loop(plan: Plan, learner: Learner, progress: Progress, supply: Supply, checkpoint: Path) -> None:
-    checks = [batch(f"check/{number}", 24, FIELDS, worn_part=0.0) for number in range(3)]
-    checked = saved = progress.seconds
+    checks = [batch(f"check/{number}", plan.batch, FIELDS, worn_part=0.0) for number in range(3)]
     made = supply.next()  # the other process starts meanwhile; that is no training
-    while progress.seconds < plan.seconds:
+    while progress.pages < plan.pages:
         start, cpu = time.monotonic(), time.process_time()
-        losses = learner.step(
-            made, progress.step, progress.seconds / plan.seconds, progress.seconds < plan.tower_seconds
-        )
+        losses = learner.step(made, progress.step, progress.done(plan), progress.tower)
         made = supply.next()
         progress.step += 1
-        progress.pages += plan.pages
+        progress.pages += plan.batch
+        progress.letters += 0.05 * (losses.letters - progress.letters) if losses.letters else 0.0
+        progress.tower &= progress.letters < TOWER_RIGHT and progress.done(plan) < TOWER_PART
         progress.seconds += time.monotonic() - start
         progress.cpu_seconds += time.process_time() - cpu
         _show(plan, progress, losses)
-        if progress.seconds - checked >= CHECK_EVERY or progress.seconds >= plan.seconds:
-            checked = progress.seconds
+        if progress.step % CHECK_EVERY == 0 or progress.pages >= plan.pages:
             _log(plan, learner, progress, losses, checks)
-        if progress.seconds - saved >= SAVE_EVERY or progress.seconds >= plan.seconds:
-            saved = progress.seconds
             _save(checkpoint, {"learner": learner.state(), "progress": vars(progress)})
     print(file=sys.stderr)
 
 
 def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, checks: list[Batch]) -> None:
     """Append a row to ``curve.jsonl``: what is right of pages that training never shows."""
-    tower_only = progress.seconds < plan.tower_seconds
     with torch.no_grad():
-        seen = [learner.losses(check, tower_only) for check in checks]
-    mean = {name: sum(getattr(s, name) for s in seen) / len(seen) for name in ("letters", "whole", "fields")}
+        seen = [learner.losses(check, progress.tower) for check in checks]
+    names = ("letters", "looks", "whole", "fields")
+    mean = {name: sum(getattr(s, name) for s in seen) / len(seen) for name in names}
     row: dict[str, Any] = {
         "minutes": round(progress.seconds / 60, 2),
         "cpu_minutes": round(progress.cpu_seconds / 60, 2),
         "step": progress.step,
         "pages": progress.pages,
-        "rate": rate(progress.step, progress.seconds / plan.seconds),
+        "rate": rate(progress.step, progress.done(plan)),
         "loss": round(losses.total.item(), 4),
         **{f"{name}_right": round(value, 4) for name, value in mean.items()},
     }
@@ -111,7 +120,7 @@ def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, check
 
 
 def _show(plan: Plan, progress: Progress, losses: Losses) -> None:
-    done = min(1.0, progress.seconds / plan.seconds)
+    done = min(1.0, progress.done(plan))
     bar = "#" * int(30 * done) + "." * (30 - int(30 * done))
     line = f"\r[{bar}] {progress.seconds / 60:5.1f} min  {progress.pages} pages  loss {losses.total.item():.3f}  "
     right = f"letters {losses.letters:.3f}  text {losses.whole:.3f}  fields {losses.fields:.3f}"
