@@ -116,6 +116,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
 }
 ELSEWHERE = {
     *("annotation-columns", "answers-columns", "table-columns", "empty-texts"),  # below
+    "text-families",  # tests/engines/vllm/test_text_families.py
     *(
         "manifest-fields",
         "manifest-job-fields",
