@@ -26,6 +26,8 @@ from vlmhb.config.job import DEFAULT_METRICS
 from vlmhb.contract import hookspecs
 from vlmhb.data import answers as given_answers
 from vlmhb.data import prompts
+from vlmhb.data.builtin import vlmhb_datasets
+from vlmhb.data.records import NAMES
 from vlmhb.data.vlmhyperbench import COLUMNS, VlmHyperBenchFormat
 from vlmhb.discovery import scan
 from vlmhb.errors import DatasetError
@@ -80,6 +82,8 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "user-columns": lambda: USER_CONFIG_COLUMNS.known,
     "base-columns": lambda: VLM_BASE_COLUMNS.known,
     "older-columns": lambda: {*USER_CONFIG_COLUMNS.ignored, *VLM_BASE_COLUMNS.ignored},
+    "dataset-formats": lambda: (format.name for format in vlmhb_datasets()),
+    "record-names": lambda: NAMES,
     "prompt-columns": lambda: (prompts._PROMPT, prompts._KEY, prompts._CER),
     "given-columns": lambda: given_answers._KNOWN,
     "metrics": lambda: METRICS,
@@ -238,6 +242,15 @@ def test_the_columns_of_a_dataset(tmp_path: Path) -> None:
             VlmHyperBenchFormat().open(tmp_path, "d")
     write_row(tmp_path, ["prompt" if name == "question" else name for name in needed])
     assert [sample.question for sample in VlmHyperBenchFormat().open(tmp_path, "d")] == ["prompt"]
+
+
+def test_the_names_of_a_record_and_the_options_of_a_format() -> None:
+    for name, row in TABLES["record-names"].rows.items():
+        assert tuple(re.findall(r"`([^`]+)`", row["names"])) == NAMES[name]
+    for format in vlmhb_datasets():
+        said = TABLES["dataset-formats"].rows[format.name]["options"]
+        names = set(re.findall(r"`([^`]+)`", said)) | (set(NAMES) - {"split"} if "columns" in said else set())
+        assert names == set(format.options)
 
 
 def test_the_columns_of_the_results(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from vlmhb.config.cells import CellError
 from vlmhb.config.job import Registry
 from vlmhb.config.names import nearest
 from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel
+from vlmhb.data.options import check_options, split_options
 from vlmhb.data.prompts import PromptCollection, read_prompts, read_system_prompt
-from vlmhb.errors import DatasetError
+from vlmhb.errors import DatasetError, MissingPackageError
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _MOST_LISTED = 1000
@@ -68,23 +69,37 @@ class Places:
         return self._datasets[key]
 
     def _open_dataset(self, written: str, task: str) -> Dataset:
-        named = self._named_datasets.get(written)
-        places = [Path(named.path)] if named else list(self._dataset_places(_slashes(written), task))
-        there = [path for path in places if _exists(path)]
+        there = self._dataset_paths(written, task)
+        options: dict[str, str] = {}
+        path_text = written
+        if not there:
+            try:
+                path_text, options = split_options(written)
+            except DatasetError as error:
+                raise CellError(str(error)) from error
+            there = self._dataset_paths(path_text, task)
         for path in there:
             for format in self._formats:
                 if format.recognises(path):
                     try:
-                        return format.open(path, written)
-                    except DatasetError as error:
+                        check_options(format.name, format.options, options)
+                        return format.open_with(path, written, options) if options else format.open(path, written)
+                    except (DatasetError, MissingPackageError) as error:
                         raise CellError(str(error)) from error
         if there:
             formats = ", ".join(format.name for format in self._formats)
             message = f"{there[0]} is no dataset of an installed format ({formats})."
-            raise CellError(message, "A dataset folder holds annotation.csv.")
-        near = nearest(written, self._dataset_names(task))
+            raise CellError(message, "A dataset folder holds annotation.csv, or pages with their answers beside them.")
+        places = list(self._dataset_places(_slashes(path_text), task))
+        near = nearest(path_text, self._dataset_names(task))
         looked = f"Looked for {_listed(places)}."
         raise CellError(f"there is no dataset {written!r}.", f"Did you mean {near}? {looked}" if near else looked)
+
+    def _dataset_paths(self, written: str, task: str) -> list[Path]:
+        """What there is under a name: a plugin's dataset, or files and folders."""
+        named = self._named_datasets.get(written)
+        places = [Path(named.path)] if named else self._dataset_places(_slashes(written), task)
+        return [path for path in places if _exists(path)]
 
     def _dataset_places(self, written: str, task: str) -> Iterator[Path]:
         datasets = self.data / "Datasets"

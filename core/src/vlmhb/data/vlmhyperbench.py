@@ -68,9 +68,9 @@ class _Folder(Dataset):
         malformed: list[Fault] = []
         try:
             for row, _, cells in self._table.records(malformed):
-                yield from _drain(malformed)
+                yield from malformed_rows(malformed)
                 yield self._sample(row, cells)
-            yield from _drain(malformed)
+            yield from malformed_rows(malformed)
         except TableError as error:
             raise DatasetError(str(error)) from error
 
@@ -98,8 +98,8 @@ class _Folder(Dataset):
         )
 
 
-def _drain(malformed: list[Fault]) -> Iterator[Sample]:
-    """Rows that cannot be asked, for the records that were malformed."""
+def malformed_rows(malformed: list[Fault]) -> Iterator[Sample]:
+    """Rows that cannot be asked, for the malformed records that a table has noted; the list is emptied."""
     for fault in malformed:
         assert fault.row is not None
         yield Sample(row=fault.row, data_index="", images=(), question="", reference="", problem=str(fault))
