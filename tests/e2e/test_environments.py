@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pytest
 from support.envs import CORE, SCRIPTED, Env, make_env
+from support.runs import RunResults
 from vlmhb.environments import manage, places, record
 from vlmhb.environments.create import create
 from vlmhb.errors import ManagedEnvironmentError
 from vlmhb.worker.model import WorkerModel
+
+from .test_run import make_config, make_dataset
 
 NAME = "scripted-cpu"
 
@@ -33,7 +36,7 @@ def made_home(core_env: Env, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     done = core_env.vlmhb("env", "create", "scripted", "--plugin", str(SCRIPTED), VLMHB_HOME=str(home))
     assert done.stdout.strip() == str(home / "environments" / NAME)
-    assert "of disk;" in done.stderr
+    assert "of disk (" in done.stderr
     assert "free" in done.stderr
     return home
 
@@ -122,6 +125,15 @@ def test_a_missing_package_is_noticed_and_mended(made_home, empty_home):
     assert any("is made again: packages were" in line for line in said)
     with WorkerModel("scripted", launch) as model:
         assert model.load("small").generate("mended") == ["mended"]
+
+
+def test_a_run_makes_an_outdated_environment_again(made_home, empty_home, core_env, tmp_path):
+    path = copy_of(made_home, empty_home)
+    shutil.rmtree(next(path.glob("lib/*/site-packages/click-*.dist-info")))
+    make_dataset(tmp_path / "dataset", 2)
+    done = core_env.vlmhb("run", str(make_config(tmp_path, {})), "--out", str(tmp_path / "out"))
+    assert "is made again: packages were" in done.stderr
+    assert {line["status"] for line in RunResults(tmp_path / "out").answers} == {"ok"}
 
 
 def test_damage_that_no_file_shows_is_found_by_doctor(made_home, empty_home, core_env):

@@ -154,8 +154,8 @@ def find_environment(backend: str, *, device: str | None = None, rebuild: Progre
 def backends_elsewhere() -> dict[str, BackendInfo]:
     """What the backends of all environments said about themselves; ``problem`` is set where one is of no use now.
 
-    Looks at files only. Where several environments hold a backend, the one that :func:`find_environment` would take
-    counts.
+    Looks at files only. A managed environment that is out of date is of use: it is made again before it is used. Where
+    several environments hold a backend, the one that :func:`find_environment` would take counts.
     """
     found: dict[str, BackendInfo] = {}
     for kind in sorted(DEVICES, key=lambda name: (name == "cuda") != has_cuda()):
@@ -166,9 +166,7 @@ def backends_elsewhere() -> dict[str, BackendInfo]:
                 problem: str | None = f"the environment {path.name} cannot be used: {made}"
                 info = BackendInfo(name=backend, engine="", engine_version=None, devices=(), problem=problem)
             else:
-                reason = record.problem(path, made)
-                problem = f"the environment {path.name} must be made again: {reason}" if reason else made.info.problem
-                info = msgspec.structs.replace(made.info, problem=problem)
+                info = made.info
             found.setdefault(info.name, info)
     for entry in registered.read():
         for name, backend_here in entry.contents.backends.items():
