@@ -27,6 +27,7 @@ from vlmhb.contract import hookspecs
 from vlmhb.data import answers as given_answers
 from vlmhb.data import prompts
 from vlmhb.data.builtin import vlmhb_datasets
+from vlmhb.data.check import KINDS
 from vlmhb.data.records import NAMES
 from vlmhb.data.vlmhyperbench import COLUMNS, VlmHyperBenchFormat
 from vlmhb.discovery import scan
@@ -84,6 +85,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "older-columns": lambda: {*USER_CONFIG_COLUMNS.ignored, *VLM_BASE_COLUMNS.ignored},
     "dataset-formats": lambda: (format.name for format in vlmhb_datasets()),
     "record-names": lambda: NAMES,
+    "check-kinds": lambda: KINDS,
     "prompt-columns": lambda: (prompts._PROMPT, prompts._KEY, prompts._CER),
     "given-columns": lambda: given_answers._KNOWN,
     "metrics": lambda: METRICS,
@@ -242,6 +244,11 @@ def test_the_columns_of_a_dataset(tmp_path: Path) -> None:
             VlmHyperBenchFormat().open(tmp_path, "d")
     write_row(tmp_path, ["prompt" if name == "question" else name for name in needed])
     assert [sample.question for sample in VlmHyperBenchFormat().open(tmp_path, "d")] == ["prompt"]
+
+
+def test_the_kinds_of_a_check() -> None:
+    for kind, row in TABLES["check-kinds"].rows.items():
+        assert row["the row cannot be asked"] == ("yes" if KINDS[kind] else "no")
 
 
 def test_the_names_of_a_record_and_the_options_of_a_format() -> None:

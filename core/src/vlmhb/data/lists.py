@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ITEM = re.compile(
     r"""\s*
@@ -14,6 +15,7 @@ _ITEM = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+_WRITTEN = {"\\": "\\\\", "'": "\\'", **{char: f"\\{name}" for name, char in _ESCAPED.items()}}
 
 
 def parse_list(text: str) -> tuple[str, ...]:
@@ -57,3 +59,12 @@ def _items(inner: str, whole: str) -> list[str]:
             raise ValueError(f"the list {whole!r} has an empty item")
         at += 1
     return items
+
+
+def write_list(texts: Sequence[str]) -> str:
+    """A list cell that :func:`parse_list` reads back; empty for no items."""
+    return f"[{', '.join(map(_quoted, texts))}]" if texts else ""
+
+
+def _quoted(text: str) -> str:
+    return "'" + "".join(_WRITTEN.get(char, char) for char in text) + "'"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vlmhb.contract.report import ReportEntry
 from vlmhb.contract.request import ImageInput
+from vlmhb.data.embedded import embedded_file
 from vlmhb.data.images import resolve_image
 from vlmhb.errors import ImageError
 from vlmhb.images.decode import ImageLimits, open_image
@@ -143,7 +144,7 @@ def _files(entry: ReportEntry, text: dict[str, Any]) -> Iterable[tuple[str, Path
 
 def _found(root: Path, written: str) -> Path | None:
     try:
-        return resolve_image(root, written)
+        return embedded_file(written) or resolve_image(root, written)
     except ImageError:
         return None
 
