@@ -218,7 +218,7 @@ def test_rows_with_one_model_load_it_once(tmp_path: Path, cli: Cli, script: Scri
 
 def test_the_engine_gets_room_for_as_many_images_as_a_row_has(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     rows = read_csv(make_dataset(tmp_path / "dataset", 4) / "annotation.csv")
-    rows[2]["image_path"] = "|".join(f"images/{number}.png" for number in (0, 1, 2, 3, 0, 1, 2, 3, 0))
+    rows[2]["image_path"] = str([f"images/{number}.png" for number in (0, 1, 2, 3, 0, 1, 2, 3, 0)])
     write_csv(tmp_path / "dataset" / "annotation.csv", rows)
     config = make_config(tmp_path, {"model_name": "a", "max_images": ""}, {"model_name": "b", "max_images": 12})
     cli("run", config, "--out", tmp_path / "out")
