@@ -111,7 +111,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
         for kind in (
             *(vlmhb.ModelSpec, vlmhb.SamplingParams, vlmhb.GenerationRequest, vlmhb.GenerationResult),
             *(vlmhb.BackendInfo, vlmhb.EngineOption, vlmhb.EnvironmentRecipe, vlmhb.Sample, vlmhb.NamedModel),
-            *(vlmhb.ReportEntry, vlmhb.Fragment),
+            *(vlmhb.ReportEntry, vlmhb.Fragment, vlmhb.ModelCheck, vlmhb.Support, vlmhb.ModelFacts),
         )
     },
     **{

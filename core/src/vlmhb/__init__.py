@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vlmhb.api import backends, load
     from vlmhb.contract import CONTRACT_VERSION
     from vlmhb.contract.backend import BackendInfo, Capabilities, EngineOption, EnvironmentRecipe
+    from vlmhb.contract.check import ModelCheck, ModelFacts, Support
     from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel, Sample
     from vlmhb.contract.hookspecs import hookimpl
     from vlmhb.contract.metric import Metric, Pairs
@@ -26,6 +27,7 @@ _HOME = {
     "vlmhb.api": ("backends", "load"),
     "vlmhb.contract": ("CONTRACT_VERSION",),
     "vlmhb.contract.backend": ("BackendInfo", "Capabilities", "EngineOption", "EnvironmentRecipe"),
+    "vlmhb.contract.check": ("ModelCheck", "ModelFacts", "Support"),
     "vlmhb.contract.dataset": ("Dataset", "DatasetFormat", "NamedDataset", "NamedModel", "Sample"),
     "vlmhb.contract.hookspecs": ("hookimpl",),
     "vlmhb.contract.metric": ("Metric", "Pairs"),
@@ -60,6 +62,8 @@ __all__ = [
     "ImagePart",
     "Message",
     "Metric",
+    "ModelCheck",
+    "ModelFacts",
     "ModelInterface",
     "ModelSpec",
     "NamedDataset",
@@ -70,6 +74,7 @@ __all__ = [
     "ReportView",
     "Sample",
     "SamplingParams",
+    "Support",
     "TextPart",
     "TokenLogprob",
     "__version__",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-COMMANDS = ("run", "generate", "compare", "backends", "env", "dataset", "score", "report", "init", "demo")
+COMMANDS = ("run", "generate", "compare", "doctor", "backends", "env", "dataset", "score", "report", "init", "demo")
 
 
 class ExitCode(IntEnum):

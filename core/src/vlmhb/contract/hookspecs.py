@@ -22,6 +22,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
+    from vlmhb.contract.check import ModelCheck
     from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
     from vlmhb.contract.metric import Metric
     from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
@@ -60,6 +61,21 @@ def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
     :param device: ``cpu`` or ``cuda``.
     :returns: the recipe; None when the plugin's own dependencies are all it needs.
     :raises vlmhb.errors.ManagedEnvironmentError: the engine cannot run on this device or machine; say why.
+    """
+
+
+@hookspec(firstresult=True)
+def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
+    """Say whether a model could be loaded, without reading its weights.
+
+    Called by ``vlmhb doctor``, in a child process of its own inside the engine's environment: import the engine, ask
+    its own registries, and let it read the folder's configs, tokenizer and processor. The folder may hold no weights.
+    Code from the folder runs only when the spec allows it. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :param spec: the model, a folder on disk; its ``options`` are not checked.
+    :returns: a verdict for each implementation; None when the plugin cannot tell. A model that cannot be used is a
+        verdict, not an exception; what is raised nevertheless is shown as ``unknown``, with the message.
     """
 
 

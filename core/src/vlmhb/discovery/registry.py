@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
+from vlmhb.contract.check import ModelCheck
 from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
@@ -89,6 +90,17 @@ class Registry:
         hook = self._manager(backend).hook
         recipe: EnvironmentRecipe | None = hook.vlmhb_environment(backend=backend, device=device)
         return recipe
+
+    def check_model(self, backend: str, spec: ModelSpec) -> ModelCheck | None:
+        """Ask a backend whether it could load a model; None when its plugin cannot tell.
+
+        Raises:
+            BackendNotFoundError, PluginError: as for :meth:`backend_info`.
+        """
+        check: ModelCheck | None = self._ask_engine(
+            backend, lambda hook: hook.vlmhb_check_model(backend=backend, spec=spec), "vlmhb_check_model"
+        )
+        return check
 
     def load_model(self, backend: str, spec: ModelSpec) -> ModelInterface:
         """Load a model in this process.

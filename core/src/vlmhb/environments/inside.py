@@ -1,12 +1,14 @@
 """``python -m vlmhb.environments.inside``: run in another environment to say what is in it.
 
 The answer goes to a file, since plugins may print. ``recipe BACKEND DEVICE FILE`` writes the recipe of a backend's
-environment; ``contents FILE`` writes what backends there are.
+environment; ``contents FILE`` writes what backends there are; ``check BACKEND SPEC FILE`` writes what a backend says
+about a model, with the spec as JSON.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,8 @@ import msgspec
 from vlmhb import __version__
 from vlmhb.contract import CONTRACT_VERSION
 from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
+from vlmhb.contract.check import ModelCheck
+from vlmhb.contract.model import ModelSpec
 from vlmhb.errors import VlmhbError
 
 
@@ -40,6 +44,7 @@ class Outcome(msgspec.Struct, frozen=True):
     error: str | None = None
     recipe: EnvironmentRecipe | None = None
     contents: Contents | None = None
+    check: ModelCheck | None = None
 
 
 def recipe(backend: str, device: str) -> Outcome:
@@ -66,11 +71,21 @@ def contents() -> Outcome:
     return Outcome(contents=Contents(__version__, CONTRACT_VERSION, found))
 
 
+def check(backend: str, spec: str) -> Outcome:
+    """Ask a backend whether it could load a model."""
+    from vlmhb.discovery.registry import Registry
+
+    return Outcome(check=Registry().check_model(backend, msgspec.json.decode(spec, type=ModelSpec)))
+
+
+WORKS: dict[str, Callable[..., Outcome]] = {"recipe": recipe, "contents": contents, "check": check}
+
+
 def main(arguments: list[str]) -> None:
     """Do what the arguments say and write the outcome to the file that comes last."""
     work, *names, out = arguments
     try:
-        outcome = recipe(*names) if work == "recipe" else contents()
+        outcome = WORKS[work](*names)
     except VlmhbError as error:
         outcome = Outcome(error=str(error))
     Path(out).write_bytes(msgspec.json.encode(outcome))

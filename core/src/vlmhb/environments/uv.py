@@ -99,15 +99,22 @@ def python(python: Path, arguments: list[str], what: str, env: dict[str, str] | 
         raise failure(what, (done.stdout + done.stderr).decode(errors="replace"))
 
 
-def ask_inside(path: Path, *arguments: str) -> Outcome:
+def ask_inside(path: Path, *arguments: str, env: dict[str, str] | None = None) -> Outcome:
     """Run :mod:`vlmhb.environments.inside` with a Python executable and return what it found.
+
+    Args:
+        path: the executable.
+        arguments: what to do.
+        env: environment variables that the environment's recipe sets.
 
     Raises:
         ManagedEnvironmentError: it could not be run, or says what is wrong.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out.json")
-        python(path, ["-m", "vlmhb.environments.inside", *arguments, str(out)], f"looking into {path.parent.parent}")
+        python(
+            path, ["-m", "vlmhb.environments.inside", *arguments, str(out)], f"looking into {path.parent.parent}", env
+        )
         outcome = msgspec.json.decode(out.read_bytes(), type=Outcome)
     if outcome.error is not None:
         raise ManagedEnvironmentError(outcome.error)

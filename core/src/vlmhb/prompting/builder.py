@@ -86,6 +86,11 @@ class PromptBuilder:
         self.notes = self.family.notes
         self._images = ReadyImages(self.family)
 
+    @property
+    def has_template(self) -> bool:
+        """Whether the model has a chat template."""
+        return bool(self._template.source)
+
     def prepare(self, request: GenerationRequest) -> PreparedPrompt:
         """Check a request, read its images and render its prompt.
 

@@ -15,6 +15,10 @@ from vlmhb.errors import MissingPackageError, ModelLoadError
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _UNUSED_FILES = ["original/*", "*.pth", "*.onnx", "*.gguf", "*.msgpack", "*.h5", "*.tflite"]
 
+PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
+_TOKENIZERS = ("tokenizer_config.json",)
+_VISION_PARTS = ("vision_config", "visual", "vision_tower", "mm_vision_tower", "vit_config", "img_processor")
+
 _NEUTRAL: dict[str, Any] = {
     "do_sample": False,
     "temperature": 1.0,
@@ -87,7 +91,17 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_processor(self) -> bool:
         """Whether the folder holds a processor for images, and so is more than a text model."""
-        return any((self.path / name).is_file() for name in ("preprocessor_config.json", "processor_config.json"))
+        return any((self.path / name).is_file() for name in PROCESSOR_FILES)
+
+    @property
+    def expects_images(self) -> bool:
+        """Whether the config has a part for images, or the folder a processor for them."""
+        return self.has_processor or any(self.config.get(name) for name in _VISION_PARTS)
+
+    @property
+    def own_code(self) -> bool:
+        """Whether the model, its processor or its tokenizer is made by Python code that the folder brings or names."""
+        return any("auto_map" in _json_of(self.path / name) for name in ("config.json", *PROCESSOR_FILES, *_TOKENIZERS))
 
 
 def open_model_folder(spec: ModelSpec) -> ModelFolder:
@@ -154,7 +168,10 @@ def _fetched(spec: ModelSpec) -> Path:
 
 
 def _generation_config(path: Path) -> dict[str, Any]:
-    file = path / "generation_config.json"
+    return _json_of(path / "generation_config.json")
+
+
+def _json_of(file: Path) -> dict[str, Any]:
     return _read_json(file) if file.is_file() else {}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vlmhb import BackendInfo, EnvironmentRecipe, ModelSpec, hookimpl
+from vlmhb import BackendInfo, EnvironmentRecipe, ModelCheck, ModelSpec, hookimpl
 
 if TYPE_CHECKING:
     from vlmhb_hf.model import HuggingFaceModel
 
-__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_environment", "vlmhb_load"]
+__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_check_model", "vlmhb_environment", "vlmhb_load"]
 
 vlmhb_contract = 1
 
@@ -30,6 +30,14 @@ def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
     from vlmhb_hf.recipe import recipe
 
     return recipe(device)
+
+
+@hookimpl
+def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
+    """Say whether transformers could load a model."""
+    from vlmhb_hf.check import check_model
+
+    return check_model(spec)
 
 
 @hookimpl

@@ -14,7 +14,7 @@ from vlmhb import ModelSpec
 from vlmhb.errors import ModelLoadError
 from vlmhb.prompting import ModelFolder
 
-_LOAD_ERRORS = (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError, TypeError, SafetensorError)
+LOAD_ERRORS = (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError, TypeError, SafetensorError)
 _STRUCTURAL = ("bos_token_id", "pad_token_id", "decoder_start_token_id")
 """Settings of a generation config that belong to the architecture and do not choose tokens."""
 
@@ -38,10 +38,10 @@ def load_torch_model(folder: ModelFolder, spec: ModelSpec, *, takes_images: bool
         ModelLoadError: says in plain words what is wrong with the folder or the wish.
     """
     name = folder.path.name
-    config = _config(folder, spec)
-    auto = _auto_class(config, spec, takes_images=takes_images)
+    config = read_config(folder, spec)
+    auto = auto_class(config, spec, takes_images=takes_images)
     wanted = spec.options.get("attn_implementation")
-    attention = wanted or _default_attention(auto, config)
+    attention = wanted or default_attention(auto, config)
     try:
         with _no_progress_bars():
             model, report = auto.from_pretrained(
@@ -49,15 +49,15 @@ def load_torch_model(folder: ModelFolder, spec: ModelSpec, *, takes_images: bool
                 config=config,
                 dtype="auto" if spec.dtype == "auto" else getattr(torch, spec.dtype),
                 attn_implementation=attention,
-                device_map=_device_map(spec.device),
+                device_map=device_map(spec.device),
                 trust_remote_code=spec.trust_remote_code,
                 output_loading_info=True,
             )
     except torch.OutOfMemoryError as error:
         raise ModelLoadError(f"{name} does not fit into the memory of {spec.device}: {error}") from error
-    except _LOAD_ERRORS as error:
+    except LOAD_ERRORS as error:
         with_what = f" with attn_implementation {wanted}" if wanted is not None else ""
-        raise ModelLoadError(f"{name} cannot be loaded{with_what}: {_first_lines(error)}") from error
+        raise ModelLoadError(f"{name} cannot be loaded{with_what}: {first_lines(error)}") from error
     _check_weights(name, report)
     used = attention_of(model)
     if wanted is not None and set(used.values()) != {wanted}:
@@ -87,10 +87,15 @@ def attention_of(model: Any) -> dict[str, str]:
     return used
 
 
-def _config(folder: ModelFolder, spec: ModelSpec) -> Any:
+def read_config(folder: ModelFolder, spec: ModelSpec) -> Any:
+    """The model's config.
+
+    Raises:
+        ModelLoadError: its architecture is unknown, or it is made by the folder's own code, which the spec forbids.
+    """
     try:
         return AutoConfig.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
-    except _LOAD_ERRORS as error:
+    except LOAD_ERRORS as error:
         if "auto_map" in folder.config and not spec.trust_remote_code:
             raise ModelLoadError(
                 f"{folder.path.name} brings its own Python code, which is not run unless you say so: "
@@ -98,11 +103,12 @@ def _config(folder: ModelFolder, spec: ModelSpec) -> Any:
             ) from error
         raise ModelLoadError(
             f"{folder.path.name}: the installed transformers does not know the architecture "
-            f"{folder.model_type or '(no model_type in config.json)'!r}: {_first_lines(error)}"
+            f"{folder.model_type or '(no model_type in config.json)'!r}: {first_lines(error)}"
         ) from error
 
 
-def _auto_class(config: Any, spec: ModelSpec, *, takes_images: bool) -> Any:
+def auto_class(config: Any, spec: ModelSpec, *, takes_images: bool) -> Any:
+    """The class of transformers that picks the model's class by its config."""
     if not takes_images:
         return AutoModelForCausalLM
     remote = (getattr(config, "auto_map", None) or {}) if spec.trust_remote_code else {}
@@ -110,7 +116,7 @@ def _auto_class(config: Any, spec: ModelSpec, *, takes_images: bool) -> Any:
     return AutoModelForImageTextToText if known else AutoModelForCausalLM
 
 
-def _default_attention(auto: Any, config: Any) -> str:
+def default_attention(auto: Any, config: Any) -> str:
     """``sdpa`` where the class has it; a class from remote code is asked to say so itself."""
     if type(config) not in auto._model_mapping:
         return "sdpa"
@@ -119,7 +125,8 @@ def _default_attention(auto: Any, config: Any) -> str:
     return "sdpa" if all(model_class._supports_sdpa for model_class in classes) else "eager"
 
 
-def _device_map(device: str) -> Any:
+def device_map(device: str) -> Any:
+    """Where transformers puts the weights, by the spec's device."""
     if device == "auto":
         return "auto" if torch.cuda.is_available() else {"": "cpu"}
     return {"": device}
@@ -152,6 +159,7 @@ def _no_progress_bars() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def _first_lines(error: Exception, count: int = 3) -> str:
+def first_lines(error: BaseException, count: int = 3) -> str:
+    """The beginning of an exception's message, on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:count]) or type(error).__name__

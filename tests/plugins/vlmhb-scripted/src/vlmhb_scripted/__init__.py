@@ -6,6 +6,7 @@ import json
 import os
 from importlib import metadata
 
+import msgspec
 import vlmhb
 
 vlmhb_contract = 1
@@ -19,7 +20,7 @@ OPTIONS = (
 
 @vlmhb.hookimpl
 def vlmhb_backend_info(backend):
-    """Describe the engine under the name it is registered with."""
+    """Describe the engine under the name it is registered with; $VLMHB_SCRIPTED_PROBLEM says why it is of no use."""
     return vlmhb.BackendInfo(
         name=backend,
         engine="vlmhb-scripted",
@@ -28,7 +29,21 @@ def vlmhb_backend_info(backend):
         capabilities=vlmhb.Capabilities(streaming=True, batching=True),
         options=OPTIONS,
         needs_model_files=False,
+        problem=os.environ.get("VLMHB_SCRIPTED_PROBLEM"),
     )
+
+
+@vlmhb.hookimpl
+def vlmhb_check_model(backend, spec):
+    """What $VLMHB_SCRIPTED_CHECK (JSON of a ModelCheck) says; each call is a line in $VLMHB_SCRIPTED_ASKED."""
+    said = os.environ.get("VLMHB_SCRIPTED_CHECK")
+    if said is None:
+        return None
+    with open(os.environ["VLMHB_SCRIPTED_ASKED"], "a", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(f"{backend} {spec.model_impl} {spec.options}\n")
+    if said == "raise":
+        raise ValueError("an odd model")
+    return msgspec.json.decode(said, type=vlmhb.ModelCheck)
 
 
 @vlmhb.hookimpl
