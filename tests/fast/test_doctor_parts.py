@@ -13,12 +13,12 @@ from vlmhb import ModelCheck, ModelFacts, ModelSpec, Support
 from vlmhb.contract.request import DEFAULT_MAX_TOKENS
 from vlmhb.doctor import devices, memory
 from vlmhb.doctor.devices import Device
-from vlmhb.doctor.files import look, weight_files
+from vlmhb.doctor.files import look
 from vlmhb.doctor.kv_cache import kv_cache_bytes
 from vlmhb.doctor.place import local_folder
 from vlmhb.doctor.weights import Weights, read_weights
 from vlmhb.errors import ModelLoadError
-from vlmhb.prompting import open_model_folder
+from vlmhb.prompting import ModelFolder, open_model_folder
 from vlmhb.prompting.examine import needs_values, obstacle, shortened
 
 LLAMA = {
@@ -48,8 +48,12 @@ def safetensors(file: Path, **tensors: tuple[str, list[int]]) -> Path:
     return file
 
 
+def opened(path: Path) -> ModelFolder:
+    return open_model_folder(ModelSpec(model_path=str(path)))
+
+
 def groups(path: Path) -> dict[str, tuple[tuple[str, ...], str]]:
-    found = look(open_model_folder(ModelSpec(model_path=str(path))))
+    found = look(opened(path))
     return {group.kind: (group.found, group.missing) for group in found}
 
 
@@ -79,8 +83,18 @@ def test_shards_that_the_index_names_and_the_folder_lacks(tmp_path):
     index = {"weight_map": {f"layer{number}": name for number, name in enumerate(names * 2)}}
     make(tmp_path, LLAMA, model__safetensors__index__json=index)
     safetensors(tmp_path / names[0])
-    assert weight_files(tmp_path) == names
+    assert opened(tmp_path).weight_files == names
     assert groups(tmp_path)["weights"] == ((names[0],), f"{', '.join(names[1:4])} and 1 more")
+
+
+def test_the_weights_are_those_that_engines_read(tmp_path):
+    make(tmp_path, LLAMA, pytorch_model__bin="")
+    assert opened(tmp_path).weight_files == ["pytorch_model.bin"]
+    safetensors(tmp_path / "b.safetensors")
+    safetensors(tmp_path / "consolidated.safetensors")
+    assert opened(tmp_path).weight_files == ["b.safetensors", "consolidated.safetensors"]
+    safetensors(tmp_path / "model.safetensors")
+    assert opened(tmp_path).weight_files == ["model.safetensors"]
 
 
 def test_own_code_that_is_not_there(tmp_path):
@@ -106,7 +120,7 @@ def test_a_damaged_json_file_is_an_error_in_words(tmp_path):
     ],
 )
 def test_what_the_folder_expects(tmp_path, config, files, images, code):
-    folder = open_model_folder(ModelSpec(model_path=str(make(tmp_path, config, **files))))
+    folder = opened(make(tmp_path, config, **files))
     assert (folder.expects_images, folder.own_code) == (images, code)
 
 
@@ -117,7 +131,7 @@ def test_weights_are_counted_from_headers(tmp_path):
     make(tmp_path, LLAMA)
     safetensors(tmp_path / "a.safetensors", one=("BF16", [10, 20]), two=("F32", [5]), scales=("F8_E4M3", [3]))
     safetensors(tmp_path / "b.safetensors", packed=("I32", [7]), scalar=("F16", []))
-    found = read_weights(tmp_path)
+    found = read_weights(opened(tmp_path))
     assert (found.numbers, found.fixed_bytes) == (206, 31)
     assert found.stored == {"BF16": 400, "F32": 20, "F8_E4M3": 3, "I32": 28, "F16": 2}
     assert found.bytes_in("float32") == 206 * 4 + 31
@@ -137,12 +151,12 @@ def test_weights_are_counted_from_headers(tmp_path):
 def test_weights_that_are_not_there_yet_are_taken_from_the_index(tmp_path, config, metadata, numbers):
     index = {"metadata": metadata, "weight_map": {"x": "model-1.safetensors"}}
     make(tmp_path, {**LLAMA, **config}, model__safetensors__index__json=index)
-    found = read_weights(tmp_path)
+    found = read_weights(opened(tmp_path))
     assert (found.numbers if found else None) == numbers
 
 
 def test_a_folder_without_weights_says_nothing(tmp_path):
-    assert read_weights(make(tmp_path, LLAMA)) is None
+    assert read_weights(opened(make(tmp_path, LLAMA))) is None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +174,7 @@ def test_a_damaged_weight_file_is_an_error_in_words(tmp_path, content):
     make(tmp_path, LLAMA)
     (tmp_path / "model.safetensors").write_bytes(content)
     with pytest.raises(ModelLoadError, match=r"model\.safetensors is no whole safetensors file.*download complete"):
-        read_weights(tmp_path)
+        read_weights(opened(tmp_path))
 
 
 # --- the KV cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -126,7 +125,7 @@ def diagnose(
         own_code=folder.own_code,
         files=tuple(files),
         sampling_defaults=sampling_defaults_of(folder.path),
-        memory=estimate(read_weights(Path(folder.path)), facts, folder.text_config, context, dtype, devices()),
+        memory=estimate(read_weights(folder), facts, folder.text_config, context, dtype, devices()),
         engines=tuple(verdicts),
     )
 
@@ -166,13 +165,13 @@ def _verdicts(
             engine=engine,
             version=version,
             chosen=support is chosen,
-            **msgspec.structs.asdict(_with_weights(support, weights)),
+            **msgspec.structs.asdict(with_weights(support, weights)),
         )
         for support in answer.supports
     ]
 
 
-def _with_weights(support: Support, weights: FileGroup) -> Support:
+def with_weights(support: Support, weights: FileGroup) -> Support:
     """A verdict is about the model; where a part of its weights is here, the rest is what stands in the way."""
     if not weights.missing or support.verdict != "supported":
         return support

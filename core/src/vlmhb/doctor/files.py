@@ -13,7 +13,6 @@ from vlmhb.prompting.folder import PROCESSOR_FILES, ModelFolder
 
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "spiece.model", "vocab.json", "vocab.txt")
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
-_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
 class FileGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,16 +31,7 @@ class FileGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 def look(folder: ModelFolder) -> list[FileGroup]:
     """The groups of files of a model's folder, weights last."""
-    return [_tokenizer(folder), *_processor(folder), _template(folder), *_code(folder), _weights(folder.path)]
-
-
-def weight_files(path: Path) -> list[str]:
-    """Names of the weight files that a folder holds or its index names, each once."""
-    for name in _INDEXES:
-        if (path / name).is_file():
-            return sorted(set(_json(path / name).get("weight_map", {}).values()))
-    found = sorted(file.name for file in path.glob("*.safetensors"))
-    return found or sorted(file.name for file in path.glob("pytorch_model*.bin"))
+    return [_tokenizer(folder), *_processor(folder), _template(folder), *_code(folder), _weights(folder)]
 
 
 def _tokenizer(folder: ModelFolder) -> FileGroup:
@@ -79,9 +69,9 @@ def _code(folder: ModelFolder) -> list[FileGroup]:
     return [FileGroup(kind="own code", found=tuple(sorted(named - set(absent))), missing=", ".join(absent))]
 
 
-def _weights(path: Path) -> FileGroup:
-    named = weight_files(path)
-    absent = [name for name in named if not (path / name).is_file()]
+def _weights(folder: ModelFolder) -> FileGroup:
+    named = folder.weight_files
+    absent = [name for name in named if not (folder.path / name).is_file()]
     found = tuple(name for name in named if name not in absent)
     if not named:
         return FileGroup(kind="weights", missing="weights (model.safetensors)")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from vlmhb.doctor.files import weight_files
 from vlmhb.errors import ModelLoadError
+from vlmhb.prompting.folder import ModelFolder
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of a number in each dtype that a model can be loaded in."""
@@ -43,7 +43,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         return self.numbers * BYTES[dtype] + self.fixed_bytes
 
 
-def read_weights(path: Path) -> Weights | None:
+def read_weights(folder: ModelFolder) -> Weights | None:
     """The weights of a folder, from the headers of its safetensors files; the values themselves are not read.
 
     A header is 8 bytes of length (little-endian) and as many bytes of JSON with the shape and dtype of each tensor
@@ -56,11 +56,11 @@ def read_weights(path: Path) -> Weights | None:
     Raises:
         ModelLoadError: a file is damaged.
     """
-    files = [path / name for name in weight_files(path) if name.endswith(".safetensors")]
+    files = [folder.path / name for name in folder.weight_files if name.endswith(".safetensors")]
     if not files:
         return None
     if not all(file.is_file() for file in files):
-        return _from_index(path)
+        return _from_index(folder)
     stored: dict[str, int] = {}
     for file in files:
         for name, count in _header(file).items():
@@ -70,14 +70,14 @@ def read_weights(path: Path) -> Weights | None:
     return Weights(numbers=numbers, fixed_bytes=fixed, stored=stored, source="the headers of the weight files")
 
 
-def _from_index(path: Path) -> Weights | None:
-    index = json.loads((path / "model.safetensors.index.json").read_text(encoding="utf-8"))
+def _from_index(folder: ModelFolder) -> Weights | None:
+    index = json.loads((folder.path / "model.safetensors.index.json").read_text(encoding="utf-8"))
     metadata = index.get("metadata") or {}
     if isinstance(metadata.get("total_parameters"), int):
         return Weights(numbers=metadata["total_parameters"], source="the index of the weight files")
-    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    dtype = str(config.get("dtype") or config.get("torch_dtype")).removeprefix("torch.")
-    if not isinstance(metadata.get("total_size"), int) or dtype not in BYTES or "quantization_config" in config:
+    dtype = str(folder.config.get("dtype") or folder.config.get("torch_dtype")).removeprefix("torch.")
+    quantized = "quantization_config" in folder.config
+    if not isinstance(metadata.get("total_size"), int) or dtype not in BYTES or quantized:
         return None
     return Weights(numbers=metadata["total_size"] // BYTES[dtype], source="the index of the weight files")
 

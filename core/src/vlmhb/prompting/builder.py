@@ -250,6 +250,6 @@ def _load_processor(folder: ModelFolder, spec: ModelSpec) -> Any:
     auto = AutoProcessor if folder.has_processor else AutoTokenizer
     try:
         return auto.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError) as error:
+    except Exception as error:  # the processor's own code runs in there, and tokenizers raises plain Exception
         what = "processor" if folder.has_processor else "tokenizer"
         raise ModelLoadError(f"the {what} of {Path(folder.path).name} cannot be loaded: {error}") from error

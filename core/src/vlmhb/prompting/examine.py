@@ -87,12 +87,18 @@ def model_facts(builder: PromptBuilder, config: Any, parameters: int | None = No
 
 
 def weight_shapes(folder: ModelFolder) -> Iterator[tuple[str, Any]]:
-    """Names of a folder's weights with tensors of their shapes on the device ``meta``; only files' headers are read."""
+    """Names of a folder's weights with tensors of their shapes on the device ``meta``; only files' headers are read.
+
+    Nothing, where the folder holds no such files or a part of them is missing.
+    """
     import torch
     from safetensors import safe_open
 
     kinds = {"F64": torch.float64, "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
-    for file in sorted(folder.path.glob("*.safetensors")):
+    files = [folder.path / name for name in folder.weight_files]
+    if not all(file.is_file() and file.suffix == ".safetensors" for file in files):
+        return
+    for file in files:
         with safe_open(file, "pt") as weights:
             for name in weights.keys():  # noqa: SIM118 - it is no mapping
                 part = weights.get_slice(name)

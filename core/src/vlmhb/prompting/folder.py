@@ -16,6 +16,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _UNUSED_FILES = ["original/*", "*.pth", "*.onnx", "*.gguf", "*.msgpack", "*.h5", "*.tflite"]
 
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _TOKENIZERS = ("tokenizer_config.json",)
 _VISION_PARTS = ("vision_config", "visual", "vision_tower", "mm_vision_tower", "vit_config", "img_processor")
 
@@ -97,6 +98,17 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
     def expects_images(self) -> bool:
         """Whether the config has a part for images, or the folder a processor for them."""
         return self.has_processor or any(self.config.get(name) for name in _VISION_PARTS)
+
+    @property
+    def weight_files(self) -> list[str]:
+        """Names of the weight files: those that the folder's index names, be they there or not, else those it holds."""
+        for name in _INDEXES:
+            if named := _json_of(self.path / name).get("weight_map"):
+                return sorted(set(named.values()))
+        if (self.path / "model.safetensors").is_file():
+            return ["model.safetensors"]
+        found = sorted(file.name for file in self.path.glob("*.safetensors"))
+        return found or sorted(file.name for file in self.path.glob("pytorch_model*.bin"))
 
     @property
     def own_code(self) -> bool:

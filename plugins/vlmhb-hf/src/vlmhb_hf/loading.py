@@ -52,13 +52,14 @@ def load_torch_model(folder: ModelFolder, spec: ModelSpec, *, takes_images: bool
                 device_map=device_map(spec.device),
                 trust_remote_code=spec.trust_remote_code,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # check_weights refuses them in words
             )
     except torch.OutOfMemoryError as error:
         raise ModelLoadError(f"{name} does not fit into the memory of {spec.device}: {error}") from error
     except LOAD_ERRORS as error:
         with_what = f" with attn_implementation {wanted}" if wanted is not None else ""
         raise ModelLoadError(f"{name} cannot be loaded{with_what}: {first_lines(error)}") from error
-    _check_weights(name, report)
+    check_weights(name, report)
     used = attention_of(model)
     if wanted is not None and set(used.values()) != {wanted}:
         raise ModelLoadError(f"{name} cannot run with attn_implementation {wanted} alone; it would use {used}.")
@@ -132,7 +133,22 @@ def device_map(device: str) -> Any:
     return {"": device}
 
 
-def _check_weights(name: str, report: dict[str, Any]) -> None:
+def check_weights(name: str, report: dict[str, Any]) -> None:
+    """Refuse a model whose weights would be random in part.
+
+    Args:
+        name: of the model.
+        report: what loading it reported.
+
+    Raises:
+        ModelLoadError: weights are missing, or of another size.
+    """
+    if report["mismatched_keys"]:
+        weight, found, wanted = sorted(report["mismatched_keys"])[0]
+        raise ModelLoadError(
+            f"{name} holds {len(report['mismatched_keys'])} weights of other sizes than its config says: {weight} is "
+            f"{tuple(found)} and should be {tuple(wanted)}."
+        )
     missing = sorted(report["missing_keys"])
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")

@@ -1,0 +1,169 @@
+"""Model folders that engines load or refuse, for holding ``vlmhb doctor`` to what loading really does.
+
+Each case changes a copy of a tiny twin; :data:`CASES` names them all.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Change = Callable[[Path], None]
+
+OWN_CODE = """
+from transformers import LlamaConfig, LlamaForCausalLM
+{imports}
+
+class OwnConfig(LlamaConfig):
+    model_type = "own_llama"
+
+
+class OwnForCausalLM(LlamaForCausalLM):
+    config_class = OwnConfig
+"""
+AUTO_MAP = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}
+
+
+class Case(NamedTuple):
+    """A changed twin, and what to load it with."""
+
+    twin: str
+    change: Change
+    fields: dict[str, Any]
+
+
+def as_it_is(folder: Path) -> None:
+    """Change nothing."""
+
+
+def config(**values: Any) -> Change:
+    """Set entries of config.json; ``None`` takes one out."""
+
+    def change(folder: Path) -> None:
+        file = folder / "config.json"
+        content = {**json.loads(file.read_text()), **values}
+        file.write_text(json.dumps({name: value for name, value in content.items() if value is not None}))
+
+    return change
+
+
+def without(*names: str) -> Change:
+    """Take files away."""
+
+    def change(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return change
+
+
+def no_template(folder: Path) -> None:
+    """Leave no chat template."""
+    (folder / "chat_template.json").unlink()
+    file = folder / "tokenizer_config.json"
+    content = json.loads(file.read_text())
+    content.pop("chat_template", None)
+    file.write_text(json.dumps(content))
+
+
+def own_code(imports: str = "", file: str = "own.py") -> Change:
+    """Let the folder bring its own model class."""
+
+    def change(folder: Path) -> None:
+        config(model_type="own_llama", architectures=["OwnForCausalLM"], auto_map=AUTO_MAP)(folder)
+        (folder / file).write_text(OWN_CODE.format(imports=imports))
+
+    return change
+
+
+def quantized(**entries: Any) -> Change:
+    """Let the config say that the weights are quantized."""
+    return config(quantization_config=entries)
+
+
+def smolvlm_processor(folder: Path) -> None:
+    """Let the processor be SmolVLM's, which takes videos too and needs the package num2words."""
+    for name in ("processor_config.json", "tokenizer_config.json"):
+        content = json.loads((folder / name).read_text())
+        content |= {"processor_class": "SmolVLMProcessor"}
+        if name == "processor_config.json":
+            content["video_processor"] = {"video_processor_type": "SmolVLMVideoProcessor"}
+        (folder / name).write_text(json.dumps(content))
+
+
+def written(name: str, text: str) -> Change:
+    """Replace a file."""
+
+    def change(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return change
+
+
+def less_weights(lost: str) -> Change:
+    """Take a tensor out of the weights."""
+
+    def change(folder: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        weights = load_file(folder / "model.safetensors")
+        save_file({k: v for k, v in weights.items() if k != lost}, folder / "model.safetensors", {"format": "pt"})
+
+    return change
+
+
+BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True, "version": "gemm"}
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
+TRUST = {"trust_remote_code": True}
+
+CASES: dict[str, Case] = {
+    **{
+        name: Case(name, as_it_is, {})
+        for name in (
+            *("llama", "mistral", "gpt2", "bloom", "falcon", "qwen2_vl", "qwen2_5_vl", "qwen3_vl"),
+            *("llava", "idefics3", "gemma3"),
+        )
+    },
+    "unknown model type": Case("llama", config(model_type="zephyron", architectures=["ZephyronForCausalLM"]), {}),
+    "no model type": Case("llama", config(model_type=None, architectures=None), {}),
+    "encoder and decoder": Case("llama", config(model_type="t5", architectures=["T5ForConditionalGeneration"]), {}),
+    "own code": Case("llama", own_code(), {}),
+    "own code, trusted": Case("llama", own_code(), TRUST),
+    "own code, without its package": Case("llama", own_code("import a_package_of_nobody"), TRUST),
+    "own code, without its file": Case("llama", own_code(file="other.py"), TRUST),
+    "an architecture that only own code has": Case(
+        "llava",
+        config(
+            model_type="phi3_v",
+            architectures=["Phi3VForCausalLM"],
+            auto_map={"AutoConfig": "c.Phi3VConfig", "AutoModelForCausalLM": "m.Phi3VForCausalLM"},
+        ),
+        {},
+    ),
+    "awq": Case("llama", quantized(**AWQ), {}),
+    "gptq": Case("llama", quantized(**GPTQ), {}),
+    "bitsandbytes": Case("llama", quantized(**BITSANDBYTES), {}),
+    "compressed tensors": Case("llama", quantized(quant_method="compressed-tensors", config_groups={}), {}),
+    "quantized in a way nobody knows": Case("llama", quantized(quant_method="folded"), {}),
+    "no processor": Case("llava", without("processor_config.json"), {}),
+    "a processor that needs an absent package": Case("idefics3", smolvlm_processor, {}),
+    "no tokenizer": Case("llama", without("tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json"), {}),
+    "a damaged tokenizer": Case("llama", written("tokenizer.json", "{"), {}),
+    "no chat template": Case("llama", no_template, {}),
+    "weights that lack a tensor": Case("llama", less_weights("model.layers.1.mlp.down_proj.weight"), {}),
+    "weights of another size": Case("llama", config(intermediate_size=288), {}),
+    "a head size of its own": Case("llama", config(head_dim=24), {}),
+    "a window": Case("mistral", config(sliding_window=16), {}),
+}
+
+
+def make(name: str, twin_of: Callable[[str], Path], folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Make a case's folder; returns it with the fields of the spec."""
+    case = CASES[name]
+    shutil.copytree(twin_of(case.twin), folder)
+    case.change(folder)
+    return folder, case.fields
