@@ -136,6 +136,16 @@ def test_a_run_makes_an_outdated_environment_again(made_home, empty_home, core_e
     assert {line["status"] for line in RunResults(tmp_path / "out").answers} == {"ok"}
 
 
+def test_a_backend_here_and_elsewhere_is_used_here_as_long_as_it_works(made_home, scripted_env):
+    def state(**env):
+        done = scripted_env.vlmhb("backends", "--json", VLMHB_HOME=str(made_home), **env)
+        (entry,) = (found for found in json.loads(done.stdout)["backends"] if found["name"] == "scripted")
+        return entry["status"], entry["problem"]
+
+    assert state() == ("installed", None)
+    assert state(VLMHB_SCRIPTED_PROBLEM="its engine is broken") == ("own environment", None)
+
+
 def test_damage_that_no_file_shows_is_found_by_doctor(made_home, empty_home, core_env):
     path = copy_of(made_home, empty_home)
     next(path.glob("lib/*/site-packages/vlmhb_scripted/engine.py")).write_text("import nonesuch\n")

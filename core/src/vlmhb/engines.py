@@ -8,7 +8,7 @@ from functools import cached_property
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.discovery.registry import Registry
 from vlmhb.environments.manage import backends_elsewhere, find_environment
-from vlmhb.errors import BackendNotFoundError
+from vlmhb.errors import BackendNotFoundError, PluginError
 from vlmhb.worker.launch import Launch
 
 
@@ -28,8 +28,15 @@ class Engines(Registry):
 
     def is_here(self, name: str) -> bool:
         """Whether a backend is used from this environment."""
-        here = name in super().backend_names()
-        return here and (name not in self._elsewhere or super().backend_problem(name) is None)
+        if name not in super().backend_names():
+            return False
+        return name not in self._elsewhere or self._works_here(name)
+
+    def _works_here(self, name: str) -> bool:
+        try:
+            return super().backend_info(name).problem is None
+        except PluginError:
+            return False
 
     def backend_info(self, name: str) -> BackendInfo:
         """What a backend says about itself, or said when its environment was made."""
