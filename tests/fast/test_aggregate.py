@@ -17,6 +17,7 @@ from vlmhb.errors import PluginError
 from vlmhb.metrics.builtin import vlmhb_metrics
 from vlmhb.metrics.groups import GroupSums
 from vlmhb.metrics.scoring import AGGREGATORS, KEYS, Scorer
+from vlmhb.stats.interval import mean_interval
 
 METRICS = vlmhb_metrics()
 FAST = [metric for metric in METRICS if metric.name in ("cer", "exact_match")]
@@ -52,6 +53,32 @@ def test_counts_and_the_three_readings() -> None:
     assert general["exact_match_errors_as_wrong"] == pytest.approx(1 / 5)
     assert "exact_match_corpus" not in general
     assert "anls_corpus" not in general
+
+
+def test_intervals_of_the_means_are_those_of_the_pages() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        (f"{page}", "form" if page % 3 else "bill", "q", "аб", "аб" if rng.random() < 0.3 + page % 2 / 2 else "в", "ok")
+        for page in rng.integers(40, size=150).tolist()
+    ]
+    rows += [("7", "form", "q", "аб", "", "error"), ("99", "none", "q", "аб", "", "missing")]
+    data = frame(*rows)
+    scorer = Scorer(FAST)
+    scored = pl.concat([scorer.add(data.slice(start, 37)) for start in range(0, len(data), 37)])
+    for table, key in (("general", None), ("by_doc_type", "doc_class")):
+        for group in scorer.table(table).to_dicts():
+            part = scored.filter(
+                (pl.col("status") == "ok") & (pl.lit(True) if key is None else pl.col(key) == group[key])
+            )
+            for metric in FAST:
+                values, pages = part[metric.name].to_numpy(), part["data_index"].to_numpy()
+                found = mean_interval(values, pages, bounds=metric.bounds) if len(part) else None
+                expected = (None, None) if found is None else pytest.approx(tuple(found))
+                assert (group[f"{metric.name}_low"], group[f"{metric.name}_high"]) == expected
+    assert "cer_low" in scorer.table("by_doc_question").columns
+    assert "cer_low" not in scorer.table("by_id").columns  # one page has no interval
+    order = scorer.table("general").columns
+    assert order[order.index("cer_mean") :][:4] == ["cer_mean", "cer_low", "cer_high", "cer_corpus"]
 
 
 def test_groups_come_in_the_order_of_their_first_row() -> None:

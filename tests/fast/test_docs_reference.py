@@ -276,7 +276,7 @@ def test_the_columns_of_the_results(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     found = header(tmp_path / "out" / "answers.csv")
     assert found == [*TABLES["answers-columns"].rows, *METRICS]
-    readings = {f"{name}_{reading}" for name in METRICS for reading in ("mean", "corpus", "errors_as_wrong")}
+    readings = {f"{name}_{reading}" for name in METRICS for reading in ("mean", "low", "high", "corpus", "errors_as_wrong")}
     tables = {name: header(tmp_path / "out" / "metrics" / f"{name}.csv") for name in AGGREGATORS}
     others = {column for columns in tables.values() for column in columns if column not in readings}
     assert others == set(TABLES["table-columns"].rows)

@@ -9,6 +9,7 @@ from vlmhb.contract.metric import Metric
 from vlmhb.metrics.candidates import Candidates
 from vlmhb.metrics.groups import GroupSums, sums_by
 from vlmhb.metrics.normalise import TextNormaliser
+from vlmhb.metrics.page_units import PageUnits
 
 if TYPE_CHECKING:
     import polars
@@ -21,6 +22,10 @@ AGGREGATORS: dict[str, tuple[str, ...]] = {
 }
 """The tables: name, and the columns whose values make a group. Another table is another line."""
 
+PAGE = "data_index"
+"""Rows with one value of it are about one page, and not independent."""
+
+_UNIT = "/unit"  # no metric's column: their names hold no slash at the start
 _COUNTS = ("count", "scored", "errors", "missing")
 KEYS = ("row", "data_index", "doc_class", "question_type", "status")
 
@@ -42,10 +47,12 @@ class Scorer:
         self.metrics = tuple(metrics)
         self.normaliser = TextNormaliser(normalizers)
         numbers = self._numbers(Candidates(_no_rows(), self.normaliser)).columns
-        # A table whose keys are among another's is made from that one's groups.
-        tables = AGGREGATORS.values()
+        # A table whose keys are among another's is made from that one's groups. Where a group is of many pages, the
+        # sums are kept page by page, for the intervals.
+        tables = [keys if PAGE in keys else (*keys, _UNIT) for keys in AGGREGATORS.values()]
         finest = [keys for keys in tables if not any(set(keys) < set(others) for others in tables)]
-        self._groups = {keys: GroupSums(keys, _COUNTS, numbers) for keys in finest}
+        self._groups = {keys: GroupSums(keys, _COUNTS, numbers, whole=(_UNIT,)) for keys in finest}
+        self._units = PageUnits()
 
     def add(self, frame: polars.DataFrame) -> polars.DataFrame:
         """Score the rows of a chunk and add them to the tables.
@@ -70,10 +77,11 @@ class Scorer:
         rows = Candidates(frame.filter(is_scored), self.normaliser)
         numbers = self._numbers(rows)
         texts = pl.DataFrame({"scored_answer": rows.answer, "flags": rows.flags, "right": rows.right})
-        if len(texts) < len(frame):
-            numbers, texts = _spread(numbers, is_scored), _spread(texts, is_scored)
-        self._count(frame, numbers)
-        return frame.select(KEYS).hstack(texts).hstack(numbers.select([metric.name for metric in self.metrics]))
+        found = texts.hstack(numbers)
+        if len(found) < len(frame):
+            found = _spread(found, is_scored)
+        self._count(frame, found.select(numbers.columns))
+        return frame.select(KEYS).hstack(found.select([*texts.columns, *(metric.name for metric in self.metrics)]))
 
     def _count(self, frame: polars.DataFrame, numbers: polars.DataFrame) -> None:
         import polars as pl
@@ -81,7 +89,7 @@ class Scorer:
         scored, errors = pl.col("status") == "ok", pl.col("status") == "error"
         counts = (pl.lit(1), scored, errors, ~(scored | errors))
         rows = frame.with_columns(what.cast(pl.Int64).alias(name) for name, what in zip(_COUNTS, counts, strict=True))
-        rows = rows.hstack(numbers)
+        rows = rows.hstack(numbers).with_columns(pl.Series(_UNIT, self._units.of(frame[PAGE])))
         for groups in self._groups.values():
             groups.add(rows)
 
@@ -108,18 +116,22 @@ class Scorer:
 
         Returns:
             The group's columns, ``count`` (all its rows), ``scored``, ``errors`` and ``missing``, and for each metric
-            ``<name>_mean`` (over the scored rows), ``<name>_corpus`` where the metric has that reading, and
+            ``<name>_mean`` (over the scored rows), ``<name>_low`` and ``<name>_high`` (its 95 % interval, see
+            :mod:`vlmhb.stats.interval`; not in ``by_id``), ``<name>_corpus`` where the metric has that reading, and
             ``<name>_errors_as_wrong`` (the mean over all rows, those without an answer taken at the metric's
             ``failed_value``). A value that does not exist is null.
         """
         import polars as pl
 
-        sums = self._sums(AGGREGATORS[aggregator])
+        keys = AGGREGATORS[aggregator]
+        sums = self._sums(keys)
+        intervals = {} if PAGE in keys else self._intervals(keys, sums)
         count, scored = pl.col("count"), pl.col("scored")
-        columns: list[pl.Expr | pl.Series | str] = [*AGGREGATORS[aggregator], *_COUNTS]
+        columns: list[pl.Expr | pl.Series | str] = [*keys, *_COUNTS]
         for metric in self.metrics:
             total = pl.col(metric.name)
             columns.append(pl.when(scored > 0).then(total / scored).alias(f"{metric.name}_mean"))
+            columns += intervals.get(metric.name, ())
             corpus = self._corpus(metric, sums)
             if corpus is not None:
                 columns.append(corpus.alias(f"{metric.name}_corpus"))
@@ -127,6 +139,29 @@ class Scorer:
             as_wrong = pl.when(count > 0).then(total_with_failed / count)
             columns.append(as_wrong.alias(f"{metric.name}_errors_as_wrong"))
         return sums.select(columns)
+
+    def _intervals(self, keys: tuple[str, ...], sums: polars.DataFrame) -> dict[str, list[polars.Series]]:
+        """For each metric the ends of the interval of every group's mean, pages drawn as a whole."""
+        import polars as pl
+
+        from vlmhb.stats.interval import page_intervals
+
+        names = [metric.name for metric in self.metrics]
+        bounds = [metric.bounds for metric in self.metrics]
+        pages = self._sums((*keys, _UNIT))
+        groups = [pages] if not keys else pages.partition_by(keys, maintain_order=True)
+        by_group = {tuple(group.select(keys).row(0)) if keys else (): group for group in groups}
+        found = [
+            page_intervals(group.select(names).to_numpy(), group["scored"].to_numpy().astype(float), bounds=bounds)
+            for group in (by_group[key] for key in (sums.select(keys).rows() if keys else [()]))
+        ]
+        ends: dict[str, list[pl.Series]] = {}
+        for at, name in enumerate(names):
+            spans = [group[at] for group in found]
+            low = pl.Series(f"{name}_low", [span and span.low for span in spans], dtype=pl.Float64)
+            high = pl.Series(f"{name}_high", [span and span.high for span in spans], dtype=pl.Float64)
+            ends[name] = [low, high]
+        return ends
 
     def _corpus(self, metric: Metric, sums: polars.DataFrame) -> polars.Series | None:
         """The metric's corpus reading of every group, null where the group has none or no scored row."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.float64]
 
 RESAMPLES = 2_000
-MOST_UNITS = 2_000
+MOST_UNITS = 500
 """Of more pages, equally many are put together at random; the sums of such bundles are independent as pages are, and
 time and memory no longer grow with the data."""
-_DRAWN_AT_ONCE = 2_000_000
 
 
 class Interval(NamedTuple):
@@ -58,7 +58,7 @@ def mean_interval(
         seed: equal seeds give equal intervals.
 
     Returns:
-        The interval, or None where the rows do not say: fewer than two pages, or all rows equal and no bounds.
+        The interval, or None where the rows do not say: fewer than two pages, or all pages equal and not at a bound.
     """
     import numpy as np
 
@@ -81,18 +81,49 @@ def interval_of(
 
     rows: Numbers = np.bincount(codes).astype(np.float64)
     totals: Numbers = np.bincount(codes, weights=values).astype(np.float64)
+    return page_intervals(
+        totals[:, None], rows, confidence=confidence, bounds=[bounds], resamples=resamples, seed=seed
+    )[0]
+
+
+def page_intervals(
+    totals: Numbers,
+    rows: Numbers,
+    *,
+    confidence: float = 0.95,
+    bounds: Sequence[tuple[float, float] | None],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[Interval | None]:
+    """:func:`mean_interval` of several numbers at once, from what each page adds up to; the same pages are drawn.
+
+    Args:
+        totals: the sums of the pages, one line a page, one column a number.
+        rows: how many rows each page has; pages without any do not count.
+        confidence, resamples, seed: as for :func:`mean_interval`.
+        bounds: for each column as for :func:`mean_interval`.
+    """
+    import numpy as np
+
     totals, rows = totals[rows > 0], rows[rows > 0]
     count = len(rows)
     if count < 2:
-        return None
-    if np.all(values == values[0]):
-        return _all_equal(float(values[0]), count, confidence, bounds)
-    rng = np.random.default_rng(seed)
-    totals, rows = _bundled(totals, rows, rng)
-    means = _resampled(totals, rows, resamples, rng)
-    tail = widened_tail((1 - confidence) / 2, len(rows))
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Interval(float(low), float(high))
+        return [None] * totals.shape[1]
+    of_pages = totals / rows[:, None]
+    equal = np.isclose(of_pages, of_pages[0], rtol=1e-12, atol=1e-300).all(axis=0)
+    found = [
+        _all_equal(float(mean), count, confidence, limits) if same else None
+        for mean, same, limits in zip(of_pages[0], equal, bounds, strict=True)
+    ]
+    differ = np.flatnonzero(~equal)
+    if len(differ):
+        pairs = [sums for at in differ for sums in _bundled(totals[:, at], rows, seed)]
+        drawn = _draws(len(pairs[0]), resamples, seed) @ np.column_stack(pairs)
+        tail = widened_tail((1 - confidence) / 2, len(pairs[0]))
+        ends = np.quantile(drawn[:, 0::2] / drawn[:, 1::2], (tail, 1 - tail), axis=0)
+        for at, (low, high) in zip(differ, ends.T, strict=True):
+            found[at] = Interval(float(low), float(high))
+    return found
 
 
 def widened_tail(tail: float, count: int) -> float:
@@ -138,25 +169,28 @@ def _all_equal(value: float, count: int, confidence: float, bounds: tuple[float,
     return Interval(low, low + reach) if value == low else Interval(high - reach, high)
 
 
-def _bundled(totals: Numbers, rows: Numbers, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
-    """At most :data:`MOST_UNITS` sums of totals and of rows, each over as many pages (one more for some)."""
+def _bundled(totals: Numbers, rows: Numbers, seed: int) -> tuple[Numbers, Numbers]:
+    """At most :data:`MOST_UNITS` sums of totals and of rows, each over as many pages (one more for some).
+
+    They come in the order of their values, so that the order in which the pages came does not matter.
+    """
     import numpy as np
 
+    order = np.lexsort((totals, rows))
+    totals, rows = totals[order], rows[order]
     if len(rows) <= MOST_UNITS:
         return totals, rows
-    bundle = rng.permutation(len(rows)) % MOST_UNITS
-    sums = (np.bincount(bundle, weights=numbers).astype(np.float64) for numbers in (totals, rows))
-    return next(sums), next(sums)
+    bundle = np.random.default_rng(seed).permutation(len(rows)) % MOST_UNITS
+    sums = [np.bincount(bundle, weights=numbers).astype(np.float64) for numbers in (totals, rows)]
+    return sums[0], sums[1]
 
 
-def _resampled(totals: Numbers, rows: Numbers, resamples: int, rng: np.random.Generator) -> Numbers:
-    """The mean over as many pages as there are, drawn with replacement, ``resamples`` times."""
+@lru_cache(maxsize=2)
+def _draws(count: int, resamples: int, seed: int) -> Numbers:
+    """How often each of ``count`` pages is drawn, one line a draw; the same for all tables with as many pages."""
     import numpy as np
 
-    count = len(rows)
-    means = np.empty(resamples)
-    step = max(1, _DRAWN_AT_ONCE // count)
-    for start in range(0, resamples, step):
-        drawn = rng.integers(count, size=(min(step, resamples - start), count), dtype=np.int32)
-        means[start : start + step] = totals[drawn].sum(axis=1) / rows[drawn].sum(axis=1)
-    return means
+    drawn = np.random.default_rng(seed).integers(count, size=(resamples, count), dtype=np.int32)
+    drawn += np.arange(resamples, dtype=np.int32)[:, None] * count
+    often = np.bincount(drawn.ravel(), minlength=resamples * count).reshape(resamples, count)
+    return often.astype(np.float64)
