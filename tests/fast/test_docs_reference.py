@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from support.docs import DOCS, blocks, name_tables, pages
 from support.envs import ROOT
 from vlmhb import errors
+from vlmhb.cli import run_comparison
 from vlmhb.cli.app import COMMANDS, ExitCode, app
 from vlmhb.compare.tokens import Verdict
 from vlmhb.config.columns import USER_CONFIG_COLUMNS, VLM_BASE_COLUMNS
@@ -86,6 +87,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "dataset-formats": lambda: (format.name for format in vlmhb_datasets()),
     "record-names": lambda: NAMES,
     "check-kinds": lambda: KINDS,
+    "difference-columns": lambda: run_comparison.COLUMNS,
     "prompt-columns": lambda: (prompts._PROMPT, prompts._KEY, prompts._CER),
     "given-columns": lambda: given_answers._KNOWN,
     "metrics": lambda: METRICS,
@@ -276,7 +278,8 @@ def test_the_columns_of_the_results(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     found = header(tmp_path / "out" / "answers.csv")
     assert found == [*TABLES["answers-columns"].rows, *METRICS]
-    readings = {f"{name}_{reading}" for name in METRICS for reading in ("mean", "low", "high", "corpus", "errors_as_wrong")}
+    endings = ("mean", "low", "high", "corpus", "errors_as_wrong")
+    readings = {f"{name}_{ending}" for name in METRICS for ending in endings}
     tables = {name: header(tmp_path / "out" / "metrics" / f"{name}.csv") for name in AGGREGATORS}
     others = {column for columns in tables.values() for column in columns if column not in readings}
     assert others == set(TABLES["table-columns"].rows)

@@ -1,4 +1,4 @@
-"""``vlmhb compare``: the same requests on several engines, token by token."""
+"""``vlmhb compare``: the same requests on several engines, token by token, or two runs, row by row."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 VERDICTS = ("same", "near tie", "different", "different prompt", "failed", "both failed")
 
 
-@click.command("compare", short_help="Do engines give the same tokens?")
-@click.argument("model")
-@click.option("--backends", "-b", required=True, help="For example hf,vllm,vllm:transformers,sglang; the first counts.")
-@click.option("--dataset", "-d", required=True, help="Dataset folder, or one that a plugin ships.")
+@click.command("compare", short_help="Do engines give the same tokens? Do runs differ?")
+@click.argument("what", nargs=-1, required=True, metavar="MODEL | RUN_A RUN_B")
+@click.option("--backends", "-b", help="For example hf,vllm,vllm:transformers,sglang; the first counts.")
+@click.option("--dataset", "-d", help="What to ask MODEL: a dataset's file, folder or name.")
+@click.option(
+    "--by", "group_by", type=click.Choice(["doc_class", "question_type"]), help="Compare runs group by group."
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many rows.")
 @click.option("--near-tie", type=float, help="Largest log-probability gap of a near tie. [default: 0.01]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the table and logs. [default: runs/compare]")
@@ -31,9 +34,10 @@ VERDICTS = ("same", "near tie", "different", "different prompt", "failed", "both
 @sampling_options
 @model_options
 def command(
-    model: str,
-    backends: str,
-    dataset: str,
+    what: tuple[str, ...],
+    backends: str | None,
+    dataset: str | None,
+    group_by: str | None,
     limit: int | None,
     near_tie: float | None,
     out: Path | None,
@@ -46,9 +50,14 @@ def command(
     A backend may name an implementation: vllm:transformers, vllm:native. Weights are float32 unless -o dtype says
     otherwise, since only there equal tokens can be expected. Exit code 0 when everything is equal or a near tie.
 
+    With two run folders instead: how far apart the answers in RUN_A and RUN_B are, over the rows that both answered,
+    and whether that is more than chance. RUN:2 is row 2 of the run's config.
+
     \b
     Example:
       vlmhb compare ./model -b hf,vllm,sglang -d demo-documents --limit 20 --max-tokens 32
+      vlmhb compare runs/before runs/after --by doc_class
+      vlmhb compare runs/user_config:1 runs/user_config:2
     """
     from vlmhb.compare.engines import compare_engines
     from vlmhb.compare.tokens import NEAR_TIE
@@ -57,6 +66,14 @@ def command(
     from vlmhb.errors import ConfigError
     from vlmhb.run.folder import RunFolder
 
+    if len(what) == 2 and not (backends or dataset):
+        from vlmhb.cli.run_comparison import compare_runs_command
+
+        compare_runs_command(*what, group_by, out, as_json)
+        return
+    if len(what) != 1 or not backends or not dataset or group_by:
+        raise click.UsageError("give either two run folders, or a MODEL with --backends and --dataset")
+    model = what[0]
     names = [name.strip() for name in backends.split(",") if name.strip()]
     if len(names) < 2:
         raise ConfigError("name at least two backends, for example: -b hf,vllm")
