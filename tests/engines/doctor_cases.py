@@ -5,11 +5,18 @@ Each case changes a copy of a tiny twin; :data:`CASES` names them all.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
+from vlmhb import ModelCheck
 
 Change = Callable[[Path], None]
 
@@ -167,3 +174,44 @@ def make(name: str, twin_of: Callable[[str], Path], folder: Path) -> tuple[Path,
     shutil.copytree(twin_of(case.twin), folder)
     case.change(folder)
     return folder, case.fields
+
+
+_ASK = """
+import json, sys
+import msgspec
+from vlmhb import ModelSpec
+from vlmhb.discovery.registry import Registry
+backend, asked, out = sys.argv[1:]
+registry = Registry()
+found = {}
+for name, (folder, fields) in json.load(open(asked)).items():
+    found[name] = registry.check_model(backend, ModelSpec(model_path=folder, dtype="float32", **fields))
+open(out, "wb").write(msgspec.json.encode(found))
+"""
+
+
+class Asked(NamedTuple):
+    """A case, and what the plugin says about it."""
+
+    folder: Path
+    fields: dict[str, Any]
+    check: ModelCheck
+
+
+def ask(backend: str, names: Iterable[str], tiny: Path, home: Path) -> dict[str, Asked]:
+    """Make cases and ask a backend about all of them, in one process of their own: asking may change this one."""
+    made = {"qwen2_vl": tiny}
+
+    def twin_of(family: str) -> Path:
+        if family not in made:
+            made[family] = importlib.import_module(f"twins.{family}").make(home / family)
+        return made[family]
+
+    cases = {name: make(name, twin_of, home / f"case{number}") for number, name in enumerate(names)}
+    (home / "asked.json").write_text(json.dumps({name: (str(path), fields) for name, (path, fields) in cases.items()}))
+    command = [sys.executable, "-c", _ASK, backend, str(home / "asked.json"), str(home / "out.json")]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    checks = msgspec.json.decode((home / "out.json").read_bytes(), type=dict[str, ModelCheck])
+    return {name: Asked(*cases[name], checks[name]) for name in cases}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vlmhb import hookimpl
 
 if TYPE_CHECKING:
-    from vlmhb import BackendInfo, EnvironmentRecipe, ModelInterface, ModelSpec
+    from vlmhb import BackendInfo, EnvironmentRecipe, ModelCheck, ModelInterface, ModelSpec
 
     from vlmhb_vllm.model import VLLMModel
 
@@ -38,6 +38,16 @@ def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
     from vlmhb_vllm.environment import recipe
 
     return recipe(device)
+
+
+@hookimpl
+def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
+    """Say whether vLLM could load a model."""
+    if backend != "vllm":
+        return None
+    from vlmhb_vllm.check import check_model
+
+    return check_model(spec)
 
 
 @hookimpl
