@@ -315,21 +315,24 @@ REMOTE = ImportError(
     "This modeling file requires the following packages that were not found in your environment: flash_attn, einops. "
     "Run `pip install flash_attn einops`"
 )
-UNKNOWN = ValueError("The checkpoint you are trying to load has model type `new` but Transformers does not know it.")
+UNKNOWN = ValueError(
+    "The checkpoint you are trying to load has model type `new` but Transformers does not recognize this architecture."
+)
 
 
 @pytest.mark.parametrize(
     ("config", "files", "trusted", "error", "verdict", "words"),
     [
-        (TEXT, {}, False, UNKNOWN, "refused", "does not know it"),
+        (TEXT, {}, False, UNKNOWN, "refused", "does not recognize"),
+        (TEXT, {}, False, UNKNOWN, "refused", "Another version of the engine may know it"),
         (CODE, {}, False, UNKNOWN, "condition", "trust_remote_code"),
-        (CODE, {}, True, UNKNOWN, "refused", "does not know it"),
+        (CODE, {}, True, UNKNOWN, "refused", "does not recognize"),
         (CODE, {}, True, REMOTE, "condition", "flash_attn, einops"),
         (VISUAL, {"processor_config__json": {}}, False, ABSENT, "condition", "Install num2words"),
         (TEXT, {}, False, ModuleNotFoundError("No module named 'tiktoken'"), "condition", "Install tiktoken"),
         (VISUAL, {}, False, ValueError("Unrecognized configuration class"), "condition", "holds no processor"),
         (VISUAL, {"processor_config__json": {}}, False, ValueError("heads do not fit"), "refused", "heads do not fit"),
-        ({**VISUAL, "model_type": "new"}, {}, False, UNKNOWN, "refused", "does not know it"),
+        ({**VISUAL, "model_type": "new"}, {}, False, UNKNOWN, "refused", "does not recognize"),
         (TEXT, {}, False, ImportError("Using GPTQ requires optimum (`pip install optimum`)"), "condition", "optimum"),
     ],
 )

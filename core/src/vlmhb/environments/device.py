@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 
@@ -10,8 +11,9 @@ from vlmhb.errors import ManagedEnvironmentError
 DEVICES = ("cpu", "cuda")
 
 
+@functools.cache
 def has_cuda() -> bool:
-    """Whether an NVIDIA driver with at least one device is there; asks the driver's own tool, imports nothing."""
+    """Whether an NVIDIA driver with at least one device is there; asks the driver's own tool, once, imports nothing."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return False

@@ -26,6 +26,11 @@ _ABSENT = (
     re.compile(r"requires the (?:following )?(?:library|package)s?:? [`'\"]?([\w.-]+)"),
 )
 """How transformers, its processors and Python say that a package is absent."""
+_UNKNOWN = re.compile(
+    r"does not (?:know|recognize) th(?:e|is) architecture|not supported for now|Unrecognized (?:configuration|model)"
+    r"|no code of its own|Cannot find model module"
+)
+"""How transformers, vLLM and SGLang say that they have no class for a model."""
 _LONGEST = 400
 
 NOT_TRIED = "its classes need values to be made, so it was not tried whether they fit the weights."
@@ -121,7 +126,9 @@ def obstacle(error: BaseException, reason: str, folder: ModelFolder, spec: Model
         spec: the model as asked.
     """
     found = (rule(error, folder, spec) for rule in _RULES)
-    return next((item for item in found if item), None) or Obstacle("refused", shortened(reason))
+    known = next((item for item in found if item), None)
+    advice = "Another version of the engine may know it, or another engine." if _UNKNOWN.search(reason) else ""
+    return known or Obstacle("refused", shortened(reason), advice)
 
 
 def refused(implementation: Literal["native", "transformers"], stop: Obstacle) -> Support:
