@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from vlmhb.contract.check import ModelFacts, Support, Verdict
 from vlmhb.contract.model import ModelSpec
 from vlmhb.contract.request import GenerationRequest, ImageInput
-from vlmhb.errors import RequestError
 from vlmhb.prompting.folder import PROCESSOR_FILES, ModelFolder
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def model_facts(builder: PromptBuilder, config: Any, parameters: int | None = No
     tokens = None
     try:
         tokens = page_tokens(builder)
-    except RequestError as error:
+    except Exception as error:  # noqa: BLE001 - a processor's own code runs in there, and may raise anything
         notes.append(f"a scan of A4 cannot be asked about: {error}")
     text_config = config.get_text_config(decoder=True).to_dict()
     known = {name: value for name, value in text_config.items() if _is_plain(value)}

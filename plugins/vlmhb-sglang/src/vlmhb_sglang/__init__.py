@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vlmhb import hookimpl
 
 if TYPE_CHECKING:
-    from vlmhb import BackendInfo, EnvironmentRecipe, ModelInterface, ModelSpec
+    from vlmhb import BackendInfo, EnvironmentRecipe, ModelCheck, ModelInterface, ModelSpec
 
     from vlmhb_sglang.model import SGLangModel
 
@@ -38,6 +38,16 @@ def vlmhb_environment(backend: str, device: str) -> EnvironmentRecipe | None:
     from vlmhb_sglang.recipe import recipe
 
     return recipe(device)
+
+
+@hookimpl
+def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
+    """Say whether SGLang could load a model."""
+    if backend != "sglang":
+        return None
+    from vlmhb_sglang.examine import check_model
+
+    return check_model(spec)
 
 
 @hookimpl

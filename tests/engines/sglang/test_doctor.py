@@ -1,0 +1,68 @@
+"""``vlmhb doctor`` and the sglang plugin: its verdicts, in a process that loads nothing, and what loading does.
+
+Starting an engine takes SGLang a minute or more. So only the model that the session's engine runs is really loaded; the
+other verdicts are held to what loading the twins was seen to do with this version.
+"""
+
+from __future__ import annotations
+
+import doctor_cases
+import pytest
+
+NO_CODE = ("refused", "SGLang has no code of its own")
+SUPPORTED = ("supported", "")
+CONDITIONS = {
+    "own code": "trust_remote_code",
+    "an architecture that only own code has": "trust_remote_code",
+    "no processor": "holds no processor",
+    "own code, without its package": "a_package_of_nobody",
+}
+SEEN = {
+    "llama": (SUPPORTED, SUPPORTED),
+    "gpt2": (SUPPORTED, SUPPORTED),
+    "bloom": (NO_CODE, ("refused", "does not support custom attention backends")),
+    "falcon": (NO_CODE, ("refused", "does not support custom attention backends")),
+    "qwen2_vl": (SUPPORTED, SUPPORTED),
+    "qwen2_5_vl": (SUPPORTED, SUPPORTED),
+    "qwen3_vl": (SUPPORTED, SUPPORTED),
+    "llava": (("refused", "'Conv2d' object has no attribute 'num_embeddings'"), SUPPORTED),
+    "idefics3": (NO_CODE, SUPPORTED),
+    "unknown model type": (("refused", "zephyron"), ("refused", "zephyron")),
+}
+"""Case -> what SGLang 0.5.23 does with it, by its own code and by that of transformers."""
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory, tiny):
+    """Case -> the plugin's answer."""
+    asked = doctor_cases.ask("sglang", {**SEEN, **CONDITIONS}, tiny, tmp_path_factory.mktemp("doctor"))
+    return {name: found.check for name, found in asked.items()}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_was_seen(name, checks):
+    for support, (verdict, words) in zip(checks[name].supports, SEEN[name], strict=True):
+        assert support.verdict == verdict, support
+        assert words in support.reason
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions_say_what_to_do(name, checks):
+    for support in checks[name].supports:
+        assert support.verdict == "condition", support
+        assert CONDITIONS[name] in f"{support.reason} {support.advice}"
+
+
+def test_what_auto_takes(checks):
+    assert {name: checks[name].auto for name in ("llama", "bloom", "idefics3")} == {
+        "llama": "native",
+        "bloom": "transformers",
+        "idefics3": "transformers",
+    }
+
+
+def test_the_engine_that_runs_was_said_to_run(checks, model):
+    """The session's engine runs the tiny Qwen2-VL by SGLang's own code."""
+    assert checks["qwen2_vl"].supports[0].verdict == "supported"
+    assert model.facts()["model_impl"] == "auto"
+    assert checks["qwen2_vl"].auto == "native"
