@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vlmhb.stats.interval import (
     MOST_UNITS,
     Interval,
+    intervals_of_groups,
     mean_interval,
     page_intervals,
     student_quantile,
@@ -151,3 +152,17 @@ def test_pages_without_rows_do_not_count() -> None:
 def test_pages_that_do_not_differ_say_nothing() -> None:
     assert mean_interval([0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1]) is None
     assert mean_interval([0.1] * 3 + [0.1] * 7, [0] * 3 + [1] * 7) is None
+
+
+def test_many_groups_at_once_are_those_of_each_alone() -> None:
+    rng = np.random.default_rng(8)
+    groups = [
+        (rng.random((count, 2)), rng.integers(0, 3, count).astype(float))
+        for count in [1, 2, 30, 30, 30, MOST_UNITS + 7, *[12] * 300]
+    ]
+    together = intervals_of_groups(groups, bounds=[None, None], resamples=200)
+    for (totals, rows), found in zip(groups, together, strict=True):
+        alone = page_intervals(totals, rows, bounds=[None, None], resamples=200)
+        for one, other in zip(found, alone, strict=True):
+            assert (one is None) == (other is None)
+            assert one is None or sure(other) == pytest.approx(one)

@@ -144,17 +144,18 @@ class Scorer:
         """For each metric the ends of the interval of every group's mean, pages drawn as a whole."""
         import polars as pl
 
-        from vlmhb.stats.interval import page_intervals
+        from vlmhb.stats.interval import intervals_of_groups
 
         names = [metric.name for metric in self.metrics]
         bounds = [metric.bounds for metric in self.metrics]
         pages = self._sums((*keys, _UNIT))
         groups = [pages] if not keys else pages.partition_by(keys, maintain_order=True)
         by_group = {tuple(group.select(keys).row(0)) if keys else (): group for group in groups}
-        found = [
-            page_intervals(group.select(names).to_numpy(), group["scored"].to_numpy().astype(float), bounds=bounds)
-            for group in (by_group[key] for key in (sums.select(keys).rows() if keys else [()]))
-        ]
+        ordered = [by_group[key] for key in (sums.select(keys).rows() if keys else [()])]
+        found = intervals_of_groups(
+            [(group.select(names).to_numpy(), group["scored"].to_numpy().astype(float)) for group in ordered],
+            bounds=bounds,
+        )
         ends: dict[str, list[pl.Series]] = {}
         for at, name in enumerate(names):
             spans = [group[at] for group in found]
