@@ -141,6 +141,26 @@ def test_from_the_dataset_to_the_tables(tmp_path: Path) -> None:
     assert [json.loads(row["other_references"] or "[]") for row in rows] == [["12.50", "12,5"], [], []]
 
 
+def test_nobody_knows_why_answers_made_elsewhere_ended(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"question": "Q", "answer": "a"}\n' * 2)
+    (tmp_path / "a.csv").write_text(f"row;answer\n1;a\n2;{'so on ' * 20}\n")
+    arguments = [
+        "score",
+        "-d",
+        str(tmp_path / "d.jsonl"),
+        "-a",
+        str(tmp_path / "a.csv"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = CliRunner().invoke(app, [*arguments, "--metrics", "repetition_loop,truncation"])
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out/answers.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    assert [row["finish_reason"] for row in rows] == ["", ""]
+    assert [(row["repetition_loop"], row["truncation"]) for row in rows] == [("0", "0"), ("1", "0")]
+
+
 def test_a_metric_whose_package_is_missing_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     from vlmhb.config.choices import metric_names
     from vlmhb.discovery.registry import Registry

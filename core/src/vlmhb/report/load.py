@@ -15,7 +15,7 @@ import msgspec
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
-from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore
+from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore, finish_reason_of
 
 if TYPE_CHECKING:
     import polars
@@ -107,7 +107,8 @@ class LoadedJob:
 
         from vlmhb.metrics.stored import read_frames
 
-        columns = ", ".join(f"{sql} AS {name}" for name, sql in _COLUMNS.items())
+        places = _COLUMNS | {"finish_reason": finish_reason_of(self.description)}
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in places.items())
         types: dict[str, Any] = dict.fromkeys(("row", *TOKENS), pl.Int64)
         types |= dict.fromkeys(("answered_at", *TIMES), pl.Float64)
         schema = {name: types.get(name, pl.String) for name in _COLUMNS}

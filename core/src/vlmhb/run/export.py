@@ -11,7 +11,7 @@ from vlmhb.data.details import read_details
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
-from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore
+from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore, finish_reason_of
 
 if TYPE_CHECKING:
     import polars
@@ -121,7 +121,7 @@ def _answer_lines(
 ) -> Iterator[list[str]]:
     """Lines of ``answers.csv`` of one job; feeds the job's scorer on the way."""
     front = {name: job[name] for name in _JOB_COLUMNS}
-    for frame in _frames(store, number):
+    for frame in _frames(store, number, job):
         scored = scorer.add(frame.select(_SCORED))
         extra = [name for name in scored.columns if name not in frame.columns]
         for line in frame.hstack(scored.select(extra)).iter_rows(named=True):
@@ -131,14 +131,15 @@ def _answer_lines(
             yield [_cell(line.get(name)) for name in (*_ANSWER_COLUMNS, *metrics)]
 
 
-def _frames(store: RunStore, job: int) -> Iterator[polars.DataFrame]:
+def _frames(store: RunStore, number: int, job: dict[str, Any]) -> Iterator[polars.DataFrame]:
     import polars as pl
 
     from vlmhb.metrics.stored import read_frames
 
     schema = {name: pl.Int64 if name in _INTEGERS else pl.Float64 if name in _FLOATS else pl.String for name in _SQL}
-    columns = ", ".join(f"{sql} AS {name}" for name, sql in _SQL.items())
-    yield from read_frames(store.path, f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ?", schema, (job,), CHUNK)
+    places = _SQL | {"finish_reason": finish_reason_of(job)}
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in places.items())
+    yield from read_frames(store.path, f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ?", schema, (number,), CHUNK)
 
 
 def _notes(text: str | None) -> list[str]:

@@ -16,13 +16,10 @@ from vlmhb.errors import ConfigError, Fault, ImageError, RequestError, RunError
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
 from vlmhb.run.manifest import note_scoring
-from vlmhb.run.store import PlannedRow, RunStore
+from vlmhb.run.store import ELSEWHERE, PlannedRow, RunStore
 
 if TYPE_CHECKING:
     from vlmhb.data.answers import GivenAnswers
-
-ELSEWHERE = "(given)"
-"""What stands for backend and model of answers made elsewhere."""
 
 
 def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: str | None) -> Summary:

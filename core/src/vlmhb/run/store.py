@@ -242,6 +242,15 @@ class RunStore:
         self.close()
 
 
+ELSEWHERE = "(given)"
+"""What stands for the backend of answers made elsewhere."""
+
+
+def finish_reason_of(description: dict[str, Any]) -> str:
+    """Where a job's rows have their finish reason; nobody knows it of answers that were made elsewhere."""
+    return "NULL" if description["backend"] == ELSEWHERE else "a.finish_reason"
+
+
 ROWS_AND_ANSWERS = "FROM rows r JOIN jobs j USING (job) LEFT JOIN answers a ON a.key = r.key"
 ERROR = "coalesce(r.error, CASE WHEN a.ok THEN NULL ELSE coalesce(a.error, j.failure) END)"
 STATUS = (
