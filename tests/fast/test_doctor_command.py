@@ -98,6 +98,7 @@ def test_json_holds_the_same(doctor, model):
     assert found["sampling_defaults"] == {"do_sample": True, "temperature": 0.01}
     native, other = found["engines"]
     assert (native["verdict"], native["reason"], native["chosen"]) == ("refused", "no such class.", True)
+    assert native["advice"] == "Use another. It loads with -o model_impl=transformers."
     assert (other["implementation"], other["verdict"], other["chosen"]) == ("transformers", "supported", False)
 
 

@@ -27,6 +27,7 @@ SEEN = {
     "qwen3_vl": (SUPPORTED, SUPPORTED),
     "llava": (("refused", "'Conv2d' object has no attribute 'num_embeddings'"), SUPPORTED),
     "idefics3": (NO_CODE, SUPPORTED),
+    "weights that lack a tensor": (SUPPORTED, SUPPORTED),
     "unknown model type": (("refused", "zephyron"), ("refused", "zephyron")),
 }
 """Case -> what SGLang 0.5.23 does with it, by its own code and by that of transformers."""
@@ -51,6 +52,14 @@ def test_conditions_say_what_to_do(name, checks):
     for support in checks[name].supports:
         assert support.verdict == "condition", support
         assert CONDITIONS[name] in f"{support.reason} {support.advice}"
+
+
+def test_weights_that_stay_unset_are_said(checks):
+    """SGLang loads such a model without a word; of its own classes most do not even tell which weights they set."""
+    (note,) = checks["weights that lack a tensor"].supports[1].notes
+    assert "unset" in note
+    assert "layers.1.mlp.down_proj.weight" in note
+    assert checks["llama"].supports[1].notes == ()
 
 
 def test_what_auto_takes(checks):

@@ -119,7 +119,9 @@ def _as_dict(found: Diagnosis) -> dict[str, object]:
 
 
 def _lines(found: Diagnosis) -> Iterator[str]:
-    yield found.path
+    yield found.model
+    if found.path != found.model:
+        yield _line("folder", found.path)
     names = ", ".join(found.architectures) or "not named in config.json"
     yield _line("architecture", f"{names} ({found.model_type or 'no model_type'})")
     yield _line("takes", f"{found.modality}; family in vlmhb: {found.family}")

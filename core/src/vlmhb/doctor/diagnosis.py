@@ -165,10 +165,19 @@ def _verdicts(
             engine=engine,
             version=version,
             chosen=support is chosen,
-            **msgspec.structs.asdict(with_weights(support, weights)),
+            **msgspec.structs.asdict(with_weights(_with_another_way(support, answer), weights)),
         )
         for support in answer.supports
     ]
+
+
+def _with_another_way(support: Support, check: ModelCheck) -> Support:
+    """Name the engine's other implementation where this one refuses and that one does not."""
+    other = next((entry for entry in check.supports if entry.verdict == "supported"), None)
+    if support.verdict != "refused" or other is None:
+        return support
+    advice = f"{support.advice} It loads with -o model_impl={other.implementation}.".strip()
+    return msgspec.structs.replace(support, advice=advice)
 
 
 def with_weights(support: Support, weights: FileGroup) -> Support:

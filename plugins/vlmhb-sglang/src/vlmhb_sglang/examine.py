@@ -80,7 +80,7 @@ def _support(
     asked = msgspec.structs.replace(spec, model_impl=implementation)
     try:
         checks.refuse_known_faults(asked, builder.folder)
-        _try(asked, builder, cpu=cpu)
+        notes = (*notes, *_try(asked, builder, cpu=cpu))
     except Exception as error:  # noqa: BLE001 - the model's own code runs in there and may raise anything
         if not needs_values(error):
             return refused(implementation, obstacle(error, _words(error), builder.folder, asked))
@@ -89,8 +89,8 @@ def _support(
     return Support(implementation=implementation, verdict="supported", notes=(*notes, *([silent] if silent else [])))
 
 
-def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> None:
-    """Do what loading does, up to reading weights."""
+def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ...]:
+    """Do what loading does, up to reading weights; returns notes."""
     from sglang.srt.configs.model_config import ModelConfig
     from sglang.srt.plugins import load_plugins
     from sglang.srt.runtime_context import SpawnRanks, publish
@@ -109,7 +109,7 @@ def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> None:
     if config.is_multimodal:
         _processor(config, server)
     with _process_group(server, "cpu" if cpu else "cuda"):
-        _build(config, builder.folder)
+        return _build(config, builder.folder)
 
 
 def _registered(spec: ModelSpec, folder: ModelFolder) -> None:
@@ -132,8 +132,12 @@ def _processor(config: Any, server: Any) -> None:
     get_mm_processor(config.hf_config, server, get_processor_wrapper(), mode, model_config=config)
 
 
-def _build(config: Any, folder: ModelFolder) -> None:
-    """Make the model on the device ``meta`` and give it its weights' names and shapes as the files have them."""
+def _build(config: Any, folder: ModelFolder) -> tuple[str, ...]:
+    """Make the model on the device ``meta`` and give it its weights' names and shapes as the files have them.
+
+    Returns:
+        A note about weights that the files do not fill; SGLang says nothing about them.
+    """
     import torch
     from sglang.srt.configs.load_config import LoadConfig
     from sglang.srt.distributed import bootstrap
@@ -146,8 +150,11 @@ def _build(config: Any, folder: ModelFolder) -> None:
     with set_default_torch_dtype(config.dtype), torch.device("meta"), _no_memory():
         model = loader._initialize_model(config, load, loader._get_quantization_config(config, load))
     shapes = list(weight_shapes(folder))
-    if shapes:
-        model.load_weights(iter(shapes))
+    loaded = model.load_weights(iter(shapes)) if shapes else None
+    if not isinstance(loaded, set):  # most of SGLang's own classes do not say what they loaded
+        return ()
+    unset = sorted(name for name, _ in model.named_parameters() if name not in loaded)
+    return (f"it leaves {len(unset)} of the weights unset ({unset[0]}), and answers are wrong.",) if unset else ()
 
 
 @contextlib.contextmanager

@@ -90,7 +90,9 @@ def _support(
         _try(asked, builder, cpu=cpu)
     except Exception as error:  # noqa: BLE001 - the model's own code runs in there and may raise anything
         if not needs_values(error):
-            reason = load_reason(error).partition(" Supported architectures:")[0]
+            reason = load_reason(error)
+            for long_list in (" Supported architectures:", " The available parameters"):
+                reason = reason.partition(long_list)[0]
             return refused(implementation, obstacle(error, reason, builder.folder, asked))
         notes = (*notes, NOT_TRIED)
     silent = SILENT.get((builder.folder.model_type, implementation))
