@@ -174,6 +174,18 @@ def test_a_part_of_the_weights(doctor, model):
     assert "not in the folder yet" in found["engines"][0]["notes"][-1]
 
 
+def test_sizes_that_are_not_known(doctor, model):
+    (model / "model.safetensors").unlink()
+    make(model, {"model_type": "llama"})
+    done = doctor(model, "-b", "scripted")
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "weights not known" in lines
+    assert "KV cache not known for 1,000 tokens" in lines
+    assert "architecture not named in config.json (llama)" in lines
+    assert any(line.startswith("cpu ") and line.endswith(" free") for line in lines)
+
+
 def test_a_model_that_is_nowhere(doctor, tmp_path):
     done = doctor(tmp_path / "nowhere", "-b", "scripted")
     assert done.returncode == 2

@@ -95,6 +95,19 @@ def test_without_weights_only_their_fit_is_left_open(folder_of, tmp_path):
     assert found.facts == check(folder_of("llava")).facts
 
 
+def test_a_model_of_real_size_before_it_is_fetched(folder_of, tmp_path):
+    """The sizes of LLaMA 3 8B, whose parameters are 8,030,261,248; nothing of that size is allocated."""
+    folder, _ = doctor_cases.make("llama", folder_of, tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    sizes = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "head_dim": 128}
+    heads = {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}
+    doctor_cases.config(**sizes, **heads)(folder)
+    facts = check(folder).facts
+    assert facts is not None
+    assert facts.parameters == 8_030_261_248
+    assert kv_cache_bytes(facts.text_config, 1000, "bfloat16") == 131_072_000
+
+
 def test_notes_of_a_base_model(folder_of, tmp_path):
     folder, _ = doctor_cases.make("no chat template", folder_of, tmp_path / "model")
     assert "no chat template" in check(folder).supports[0].notes[0]

@@ -153,9 +153,10 @@ def _memory(memory: Memory) -> Iterator[str]:
         yield _line("a scan of A4", f"2480 x 3508 pixels become {memory.page_tokens:,} tokens")
     for fit in memory.fits:
         device = f"{_size(fit.device.free)} of {_size(fit.device.total)} free"
-        kind = "one page, a question and an answer" if memory.page_tokens else "a question and an answer"
-        batch = f"{fit.batch:,} requests of {memory.request_tokens:,} tokens ({kind}) at a time"
-        yield _line(fit.device.name, device + (f": {batch}" if fit.batch is not None else ""))
+        if fit.batch is not None:
+            kind = "one page, a question and an answer" if memory.page_tokens else "a question and an answer"
+            device += f": {fit.batch:,} requests of {memory.request_tokens:,} tokens ({kind}) at a time"
+        yield _line(fit.device.name, device)
 
 
 def _verdict(entry: EngineVerdict) -> Iterator[str]:
