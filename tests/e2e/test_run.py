@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from support.envs import Env
+from support.envs import CORE, Env, make_env
 from support.runs import RunResults, read_csv, stored_answers, write_csv
 from support.scripts import ScriptFile
 
@@ -231,6 +232,94 @@ def test_the_engine_gets_room_for_as_many_images_as_a_row_has(tmp_path: Path, cl
     assert loads == [("a", 9), ("b", 12), ("c", 1), ("c", 2), ("c", 3), ("d", 9), ("d", 9)]
 
 
+SCHEMA = {"type": "object", "properties": {"sum": {"type": "string"}, "date": {}}, "required": ["sum"]}
+NOT_HELD = "asked without its JSON schema: scripted cannot hold an answer to one"
+
+
+def make_dataset_with_schema(folder: Path) -> Path:
+    """Two questions, the first with a schema that a file of the folder holds."""
+    folder.mkdir()
+    (folder / "sum.json").write_text(json.dumps(SCHEMA))
+    rows = [
+        {"question": "Sum?", "answer": '{"sum":"5"}', "json_schema": "sum.json"},
+        {"question": "Who?", "answer": ""},
+    ]
+    return write_csv(
+        folder / "annotation.csv", [{"data_index": "1", "image_path": "", "json_schema": "", **row} for row in rows]
+    )
+
+
+def schemas_asked(script: ScriptFile, first: int = 0) -> dict[str, Any]:
+    """What each question was asked with, from the given request on."""
+    return {line["question"]: line["json_schema"] for line in [line for line in script.log() if "id" in line][first:]}
+
+
+def test_an_engine_that_can_is_given_the_rows_schema(
+    tmp_path: Path, cli: Cli, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLMHB_SCRIPTED_STRUCTURED", "vllm")
+    make_dataset_with_schema(tmp_path / "dataset")
+    config = make_config(tmp_path, {"backend": "vllm"}, {})
+    out = tmp_path / "out"
+    cli("run", config, "--out", out)
+    asked = [(line["backend"], line["question"], line["json_schema"]) for line in script.log() if "id" in line]
+    assert sorted(asked, key=str) == sorted(
+        [("vllm", "Sum?", SCHEMA), ("vllm", "Who?", None), ("scripted", "Sum?", None), ("scripted", "Who?", None)],
+        key=str,
+    )
+    assert list(next(schema for _, _, schema in asked if schema)["properties"]) == ["sum", "date"], (
+        "keys keep their order"
+    )
+    notes = {(line["backend"], line["question"]): line["notes"] for line in RunResults(out).answers}
+    assert notes == {
+        ("vllm", "Sum?"): "",
+        ("vllm", "Who?"): "",
+        ("scripted", "Sum?"): NOT_HELD,
+        ("scripted", "Who?"): "",
+    }
+    cli("run", config, "--out", out)
+    assert len(script.asked()) == 4, "the answers are reused"
+
+
+def test_a_changed_schema_asks_only_its_rows_of_engines_that_hold_to_it(
+    tmp_path: Path, cli: Cli, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_dataset_with_schema(tmp_path / "dataset")
+    config = make_config(tmp_path, {})
+    out = tmp_path / "out"
+    cli("run", config, "--out", out)
+    (tmp_path / "dataset" / "sum.json").write_text('{"type": "object"}')
+    cli("run", config, "--out", out)
+    assert len(script.asked()) == 2, "the schema had no part in the answers"
+    monkeypatch.setenv("VLMHB_SCRIPTED_STRUCTURED", "scripted")
+    cli("run", config, "--out", out)
+    assert schemas_asked(script, 2) == {"Sum?": {"type": "object"}}, "the engine can now: other answers are asked for"
+    (tmp_path / "dataset" / "sum.json").write_text(json.dumps(SCHEMA))
+    cli("run", config, "--out", out)
+    assert schemas_asked(script, 3) == {"Sum?": SCHEMA}
+    assert [line["notes"] for line in RunResults(out).answers] == ["", ""]
+
+
+def test_answers_held_to_a_schema_are_scored_where_the_engine_is_not_installed(
+    tmp_path: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    script: ScriptFile,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    monkeypatch.setenv("VLMHB_SCRIPTED_STRUCTURED", "vllm")
+    make_dataset_with_schema(tmp_path / "dataset")
+    out = tmp_path / "out"
+    cli("run", make_config(tmp_path, {"backend": "vllm"}), "--out", out)
+    bare = make_env(tmp_path_factory.mktemp("envs") / "bare", CORE, editable=True)
+    config = make_config(tmp_path, {"backend": "vllm", "only_evaluate_metrics": "True"})
+    for _ in range(2):
+        done = bare.vlmhb("run", str(config), "--out", str(out), check=False)
+        assert done.returncode == 0, done.stderr
+        assert [(line["status"], line["notes"]) for line in RunResults(out).answers] == [("ok", ""), ("ok", "")]
+    assert len(script.asked()) == 2
+
+
 def test_a_model_that_does_not_load_is_an_error_of_its_rows(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     make_dataset(tmp_path / "dataset", 4)
     script.rules({"on": "load", "model": "bad", "do": "refuse"}, {"on": "load", "model": "crash", "do": "segfault"})
@@ -378,8 +467,6 @@ def test_generate_prints_the_answer_and_can_print_json(cli: Cli, tmp_path: Path,
     script.rules({"image": "page.png", "answer": "сорок два"})
     done = cli("generate", "-m", "tiny", "-b", "scripted", "-i", tmp_path / "page.png", "Сумма?")
     assert done.stdout == "сорок два\n"
-    import json
-
     as_json = json.loads(cli("generate", "-m", "tiny", "-b", "scripted", "--json", "--max-tokens", "1", "a b").stdout)
     assert (as_json["text"], as_json["finish_reason"]) == ("a", "length")
     missing = cli("generate", "-m", "tiny", "-b", "scripted", "-i", tmp_path / "none.png", "?", code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -94,5 +95,13 @@ def test_every_part_of_the_question_counts(model: Path) -> None:
         question_key(asker, [], "сумма?"),
         question_key(asker, ["d1"], "сумма"),
         question_key(b"other", ["d1"], "сумма?"),
+        question_key(asker, ["d1"], "сумма?", '{"type": "object"}'),
+        question_key(asker, ["d1"], "сумма?", '{"type": "array"}'),
+        question_key(asker, ["d1"], 'сумма?{"type": "object"}'),
     }
-    assert len(keys) == 7
+    assert len(keys) == 10
+
+
+def test_a_question_without_a_schema_has_the_key_that_older_runs_stored() -> None:
+    older = hashlib.sha256(b"asker" + b"d1" + b"\0" + "сумма?".encode()).digest()
+    assert question_key(b"asker", ["d1"], "сумма?") == question_key(b"asker", ["d1"], "сумма?", "") == older

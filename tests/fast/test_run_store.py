@@ -58,6 +58,12 @@ def test_questions_about_one_page_come_together(store: RunStore) -> None:
     assert [question.images[0] for question in store.pending([1])] == sorted(pages)
 
 
+def test_a_pending_question_has_its_schema(store: RunStore) -> None:
+    details = '{"other_references":["43"],"json_schema":"{\\"type\\": \\"integer\\"}"}'
+    plan(store, row(1), row(2, details=details), row(3, details='{"choices":["a","b"]}'))
+    assert [question.json_schema for question in store.pending([1])] == ["", '{"type": "integer"}', ""]
+
+
 def test_most_images_is_of_what_is_still_asked(store: RunStore) -> None:
     assert store.most_images([1]) == 0
     plan(store, row(1, images=("/a", "/b")), row(2, images=()), row(3, images=("/a",) * 5, error="no"), row(4, job=2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from vlmhb.data.images import resolve_image
 from vlmhb.errors import ImageError, RequestError
@@ -39,11 +40,24 @@ def _file(path: Path, _changed: int) -> str:
     return _checked(path.read_text(encoding="utf-8-sig"), f"json_schema {path.name}")
 
 
-def _checked(text: str, name: str) -> str:
+def read_schema(text: str, name: str = "json_schema") -> dict[str, Any]:
+    """The JSON Schema that stands in a text.
+
+    Args:
+        text: the schema.
+        name: what the error message calls it.
+
+    Raises:
+        RequestError: the text is no JSON object.
+    """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{name} is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise RequestError(f"{name} is no JSON Schema: it must be a JSON object")
-    return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _checked(text: str, name: str) -> str:
+    return json.dumps(read_schema(text, name), ensure_ascii=False)

@@ -70,10 +70,19 @@ def asker_key(backend: BackendInfo, spec: ModelSpec, sampling: SamplingParams, s
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).digest()
 
 
-def question_key(asker: bytes, image_digests: Iterable[str], prompt: str) -> bytes:
-    """Digest of one question: who is asked, about which pixels, with which words."""
+def question_key(asker: bytes, image_digests: Iterable[str], prompt: str, json_schema: str = "") -> bytes:
+    """Digest of one question: who is asked, about which pixels, with which words.
+
+    Args:
+        asker: what :func:`asker_key` made.
+        image_digests: digests of the image files, in order.
+        prompt: the question as the model gets it.
+        json_schema: the schema that the engine holds the answer to, as text; empty where it holds it to none.
+    """
     total = hashlib.sha256(asker)
     for digest in image_digests:
         total.update(digest.encode())
     total.update(b"\0" + prompt.encode("utf-8", "surrogatepass"))
+    if json_schema:
+        total = hashlib.sha256(total.digest() + json_schema.encode("utf-8", "surrogatepass"))
     return total.digest()

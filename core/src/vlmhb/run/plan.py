@@ -51,7 +51,7 @@ class ImageDigests:
         return digest
 
 
-def describe_job(job: Job) -> dict[str, Any]:
+def describe_job(job: Job, info: BackendInfo) -> dict[str, Any]:
     """What the run folder keeps about a job: enough to score and report without the config."""
     return {
         "config_row": job.config_row,
@@ -59,6 +59,7 @@ def describe_job(job: Job) -> dict[str, Any]:
         "dataset_path": str(job.dataset.root),
         "task": job.task,
         "backend": job.backend,
+        "structured_output": info.capabilities.structured_output,
         "model_name": job.model_name,
         "model_family": job.model_family,
         "model": msgspec.to_builtins(job.spec),
@@ -93,14 +94,14 @@ def plan_rows(
     Args:
         number: the job's number in the run.
         job: what to ask.
-        info: the backend, whose silent options do not count in the keys.
+        info: the backend, whose silent options do not count in the keys; rows' schemas count where it enforces them.
         digests: shared over the jobs of a run.
         limit: at most so many rows; None is all.
     """
     asker = asker_key(info, job.spec, job.sampling, job.system_prompt)
     chosen = (sample for sample in job.dataset if _wanted(sample, job))
     for sample in itertools.islice(chosen, limit):
-        yield _plan_row(number, job, sample, asker, digests)
+        yield _plan_row(number, job, sample, asker, digests, enforced=info.capabilities.structured_output)
 
 
 def _wanted(sample: Sample, job: Job) -> bool:
@@ -109,23 +110,32 @@ def _wanted(sample: Sample, job: Job) -> bool:
     )
 
 
-def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: ImageDigests) -> PlannedRow:
+def _plan_row(
+    number: int, job: Job, sample: Sample, asker: bytes, digests: ImageDigests, *, enforced: bool
+) -> PlannedRow:
     from vlmhb.data.details import details_of
     from vlmhb.data.images import find_image
     from vlmhb.data.prompts import question_of
+    from vlmhb.data.schemas import read_schema
 
     paths: list[str] = []
     key = error = note = None
+    schema = sample.json_schema if enforced else ""
     question = sample.question
     try:
         if sample.problem:
             raise RequestError(sample.problem)
         question, note = question_of(sample, job.prompts)
         found = [find_image(job.dataset, written) for written in sample.images]
-        key = question_key(asker, [digests.of(path) for path in found], question)
+        if schema:
+            read_schema(schema)
+        key = question_key(asker, [digests.of(path) for path in found], question, schema)
         paths = [str(path.absolute()) for path in found]
     except RequestError as problem:
         error = str(problem)
+    notes = [note] if note else []
+    if sample.json_schema and not enforced:
+        notes.append(f"asked without its JSON schema: {job.backend} cannot hold an answer to one")
     return PlannedRow(
         job=number,
         row=sample.row,
@@ -140,6 +150,6 @@ def _plan_row(number: int, job: Job, sample: Sample, asker: bytes, digests: Imag
         split=sample.split,
         answer_bbox=sample.answer_bbox,
         error=error,
-        notes=(note,) if note else (),
+        notes=tuple(notes),
         details=details_of(sample),
     )

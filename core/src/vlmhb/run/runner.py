@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.backend import BackendInfo, Capabilities
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.request import GenerationRequest, ImageInput
 from vlmhb.contract.result import GenerationResult
+from vlmhb.data.schemas import read_schema
 from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
 from vlmhb.report.write import report_of_run
@@ -76,7 +77,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class _Group(msgspec.Struct):
     """Jobs that one loaded model answers."""
 
-    backend: str
+    backend: BackendInfo
     spec: ModelSpec
     jobs: dict[int, Job]
 
@@ -108,19 +109,20 @@ def run(
     with RunFolder(folder) as home, RunStore(home.database) as store:
         manifest = Manifest(home, config, plan.notes)
         jobs = dict(enumerate(plan.jobs, 1))
-        _store_plan(store, jobs, engines, limit)
+        infos = _infos(engines, jobs, store)
+        _store_plan(store, jobs, infos, limit)
         if fresh:
             store.forget_answers()
         asked = [number for number, job in jobs.items() if not job.only_evaluate]
         counts = store.counts()
         if counts["ok"]:
-            for note in manifest.older_engines({job.backend: _info(engines, job) for job in plan.jobs}.values()):
+            for note in manifest.older_engines({info.name: info for info in infos.values()}.values()):
                 listener.note(note)
         listener.planned(sum(counts.values()), store.pending_count(asked), counts["error"])
         control = GenerationControl()
         generated = 0
         with _stop_on_interrupt(control, listener):
-            for group in _groups(jobs):
+            for group in _groups(jobs, infos):
                 for result in _answer(group, engines, store, home, manifest, listener, control):
                     generated += 1
                     listener.answered(result)
@@ -137,32 +139,42 @@ def run(
         )
 
 
-def _store_plan(store: RunStore, jobs: dict[int, Job], engines: Engines, limit: int | None) -> None:
+def _store_plan(store: RunStore, jobs: dict[int, Job], infos: dict[int, BackendInfo], limit: int | None) -> None:
     digests = ImageDigests(store)
-    infos = {number: _info(engines, job) for number, job in jobs.items()}
     store.replace_plan(
-        {number: describe_job(job) for number, job in jobs.items()},
+        {number: describe_job(job, infos[number]) for number, job in jobs.items()},
         (row for number, job in jobs.items() for row in plan_rows(number, job, infos[number], digests, limit)),
     )
 
 
-def _info(engines: Engines, job: Job) -> BackendInfo:
-    """The job's backend; a bare record where stored answers are scored and the engine is not there."""
+def _infos(engines: Engines, jobs: dict[int, Job], store: RunStore) -> dict[int, BackendInfo]:
+    """The jobs' backends."""
+    enforced = {job["backend"] for job in store.jobs().values() if job.get("structured_output")}
+    return {number: _info(engines, job, job.backend in enforced) for number, job in jobs.items()}
+
+
+def _info(engines: Engines, job: Job, enforced: bool) -> BackendInfo:
+    """The job's backend.
+
+    Where stored answers are scored and the engine is not there, a bare record: all it tells is whether the answers
+    that the run has were held to their schemas, which is part of their keys.
+    """
     try:
         return engines.backend_info(job.backend)
     except (BackendNotFoundError, PluginError):
         if not job.only_evaluate:
             raise
-        return BackendInfo(name=job.backend, engine="", engine_version=None, devices=())
+        can = Capabilities(structured_output=enforced)
+        return BackendInfo(name=job.backend, engine="", engine_version=None, devices=(), capabilities=can)
 
 
-def _groups(jobs: dict[int, Job]) -> list[_Group]:
+def _groups(jobs: dict[int, Job], infos: dict[int, BackendInfo]) -> list[_Group]:
     """Jobs grouped by the model they load, in order of first appearance."""
     groups: dict[bytes, _Group] = {}
     for number, job in jobs.items():
         if not job.only_evaluate:
             key = msgspec.json.encode((job.backend, job.spec), order="deterministic")
-            groups.setdefault(key, _Group(job.backend, job.spec, {})).jobs[number] = job
+            groups.setdefault(key, _Group(infos[number], job.spec, {})).jobs[number] = job
     return list(groups.values())
 
 
@@ -180,19 +192,20 @@ def _answer(
     if not pending or control.stop.is_set():
         return
     name = next(iter(group.jobs.values())).model_name
-    listener.loading(group.backend, name, pending)
+    backend = group.backend.name
+    listener.loading(backend, name, pending)
     try:
         images = store.most_images(group.jobs)
-        model = open_engine(engines, group.backend, group.spec, images, home, listener.note)
+        model = open_engine(engines, backend, group.spec, images, home, listener.note)
     except VlmhbError as error:
-        reason = f"{name} could not be loaded on {group.backend}: {error}"
+        reason = f"{name} could not be loaded on {backend}: {error}"
         store.fail_jobs(group.jobs, reason)
         listener.note(reason)
         return
     with model:
         facts = model.facts()
-        manifest.loaded(group.backend, name, model.backend_info(), facts)
-        listener.loaded(group.backend, name, facts)
+        manifest.loaded(backend, name, model.backend_info(), facts)
+        listener.loaded(backend, name, facts)
         listener.begin(pending)
         try:
             yield from _ask(model, group, store, control)
@@ -204,7 +217,8 @@ def _answer(
 def _ask(
     model: ModelInterface, group: _Group, store: RunStore, control: GenerationControl
 ) -> Iterator[GenerationResult]:
-    requests = (_request(question, group.jobs[question.job]) for question in store.pending(group.jobs))
+    enforced = group.backend.capabilities.structured_output
+    requests = (_request(question, group.jobs[question.job], enforced) for question in store.pending(group.jobs))
     retrier = Retrier(lambda some: model.generate_requests(some, control), control)
     for result in retrier(requests):
         if result.finish_reason != "skipped":
@@ -212,13 +226,15 @@ def _ask(
             yield result
 
 
-def _request(question: PendingQuestion, job: Job) -> GenerationRequest:
+def _request(question: PendingQuestion, job: Job, enforced: bool) -> GenerationRequest:
+    """The question for the engine; ``enforced`` says whether that can hold the answer to the row's schema."""
     return GenerationRequest.ask(
         question.key.hex(),
         question.question,
         [ImageInput(path=path) for path in question.images],
         system=job.system_prompt,
         sampling=job.sampling,
+        json_schema=read_schema(question.json_schema) if enforced and question.json_schema else None,
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 import msgspec
 
 from vlmhb.contract.result import GenerationResult
+from vlmhb.data.details import read_details
 from vlmhb.errors import RunError
 
 SCHEMA_VERSION = "2"
@@ -67,12 +68,13 @@ class PlannedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingQuestion(msgspec.Struct, frozen=True):
-    """A question that has no answer yet."""
+    """A question that has no answer yet; ``json_schema`` is its row's, as text, enforced by the engine or not."""
 
     key: bytes
     job: int
     images: tuple[str, ...]
     question: str
+    json_schema: str = ""
 
 
 class RunStore:
@@ -178,12 +180,13 @@ class RunStore:
     def pending(self, jobs: Iterable[int]) -> Iterator[PendingQuestion]:
         """The questions of these jobs without an answer, each once, those about one page together."""
         query = (
-            f"SELECT r.key, min(r.job), r.images, r.question {_pending_from(jobs)} "
+            f"SELECT r.key, min(r.job), r.images, r.question, r.details {_pending_from(jobs)} "
             "GROUP BY r.key ORDER BY min(r.job), r.images, min(r.row)"
         )
         with closing(self._connect()) as reader:
-            for key, job, images, question in reader.execute(query):
-                yield PendingQuestion(key, job, tuple(msgspec.json.decode(images)), question)
+            for key, job, images, question, details in reader.execute(query):
+                paths = tuple(msgspec.json.decode(images))
+                yield PendingQuestion(key, job, paths, question, read_details(details).json_schema)
 
     def save(self, key: bytes, result: GenerationResult) -> None:
         """Commit one result.

@@ -20,13 +20,17 @@ OPTIONS = (
 
 @vlmhb.hookimpl
 def vlmhb_backend_info(backend):
-    """Describe the engine under the name it is registered with; $VLMHB_SCRIPTED_PROBLEM says why it is of no use."""
+    """Describe the engine under the name it is registered with.
+
+    $VLMHB_SCRIPTED_PROBLEM says why it is of no use, $VLMHB_SCRIPTED_STRUCTURED names the backends that take schemas.
+    """
+    structured = backend in os.environ.get("VLMHB_SCRIPTED_STRUCTURED", "").split(",")
     return vlmhb.BackendInfo(
         name=backend,
         engine="vlmhb-scripted",
         engine_version=metadata.version("vlmhb-scripted"),
         devices=("cpu",),
-        capabilities=vlmhb.Capabilities(streaming=True, batching=True),
+        capabilities=vlmhb.Capabilities(streaming=True, batching=True, structured_output=structured),
         options=OPTIONS,
         needs_model_files=False,
         problem=os.environ.get("VLMHB_SCRIPTED_PROBLEM"),

@@ -76,7 +76,12 @@ class ScriptedModel(vlmhb.ModelInterface):
         return rule.get("answer", _facts(request)["question"])
 
     def _log(self, request, batch_size):
-        self._script.log(**_facts(request), batch=batch_size, max_tokens=request.sampling.max_tokens)
+        self._script.log(
+            **_facts(request),
+            batch=batch_size,
+            max_tokens=request.sampling.max_tokens,
+            json_schema=request.json_schema,
+        )
 
     def _result(self, request, text, control, started):
         if self._delay:

@@ -16,7 +16,7 @@ longer fits; ``skip`` is how often it first lets pass what it fits. ``on: load``
 request that an ``on: batch`` rule fits is out of memory. What each ``do`` means is in :mod:`vlmhb_scripted.actions`.
 
 Every request is appended to ``log`` before it is worked on, as one JSON line: backend, model, id, question, images,
-max_tokens, pid; loading and closing are logged with ``event``.
+max_tokens, json_schema, pid; loading and closing are logged with ``event``.
 """
 
 from __future__ import annotations
