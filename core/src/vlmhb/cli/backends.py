@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from vlmhb.cli.options import print_json
-from vlmhb.contract.backend import BackendInfo
-from vlmhb.discovery.registry import OFFICIAL_BACKENDS
-from vlmhb.engines import Engines
-from vlmhb.errors import PluginError
+
+if TYPE_CHECKING:
+    from vlmhb.contract.backend import BackendInfo
+    from vlmhb.engines import Engines
 
 
 @click.command("backends", short_help="List the inference engines.")
@@ -26,6 +26,9 @@ def command(name: str | None, as_json: bool) -> None:
       vlmhb backends --json
       vlmhb backends hf               what it can do, and its options
     """
+    from vlmhb.discovery.registry import OFFICIAL_BACKENDS
+    from vlmhb.engines import Engines
+
     registry = Engines()
     if name is not None:
         _show_one(registry.backend_info(name), as_json)
@@ -64,6 +67,8 @@ def _show_one(info: BackendInfo, as_json: bool) -> None:
 
 
 def _entry(registry: Engines, name: str) -> dict[str, Any]:
+    from vlmhb.errors import PluginError
+
     if not registry.is_here(name):
         info = registry.backend_info(name)
         status = "unusable" if info.problem else "own environment"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
-from vlmhb.contract.check import ModelCheck
 from vlmhb.contract.dataset import DatasetFormat, NamedDataset, NamedModel
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
@@ -21,6 +20,7 @@ from vlmhb.errors import BackendNotFoundError, PluginError
 if TYPE_CHECKING:
     import pluggy
 
+    from vlmhb.contract.check import ModelCheck
     from vlmhb.contract.request import GenerationRequest
     from vlmhb.contract.result import GenerationResult
 
