@@ -106,6 +106,62 @@ def test_answers_stand_beside_each_other_with_their_differences(opened: Open) ->
     assert page.value("document.querySelector('#sample .state.wrong').textContent") == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("language", "also", "compared", "near"),
+    [
+        ("en", "Also right", "as compared", "Compared with another right answer, the nearest"),
+        ("ru", "Тоже верно", "при сравнении", "Сравнено с другим верным ответом, ближайшим"),
+    ],
+)
+def test_every_accepted_answer_is_shown_and_answers_are_compared_with_the_nearest(
+    browser: Browser, tmp_path: Path, language: str, also: str, compared: str, near: str
+) -> None:
+    rows = [Asked("1", "Сумма?", "12,50", others=("12.50", EVIL, "двенадцать  с половиной")), Asked("2", "Имя?", "Аня")]
+    answers: dict[str, list[str | None]] = {
+        "first": ["12,50", "Аня"],
+        "other": ["двенадцать с половиной", "Аня"],
+        "close": ["12.5O", "Яна"],
+    }
+    run = store_run(tmp_path / "run", rows, answers)
+    written = write_report([run], CoreRegistry(), tmp_path / "report", language=language)  # type: ignore[arg-type]
+    page = browser.page()
+    page.open(written.index.as_uri(), READY)
+    fields = page.value(
+        "[...document.querySelectorAll('#sample .about .field')].slice(1).map((one) => "
+        "[one.querySelector('small').textContent, one.querySelector('.text').textContent])"
+    )
+    assert fields[1:] == [
+        [also, "12.50"],
+        [also, EVIL],
+        [also, "двенадцать  с половиной"],
+        [f"{also} ({compared})", "двенадцать с половиной"],
+    ]
+    assert page.value("[...document.querySelectorAll('#sample .diff')].map((one) => one.innerHTML)") == [
+        "12,50",
+        "двенадцать с половиной",
+        "12.5<del>0</del><ins>O</ins>",
+    ]
+    folded = "[...document.querySelectorAll('#sample .answer')].map((one) => one.querySelector('details')?.textContent)"
+    assert page.value(folded) == [None, f"{near}двенадцать с половиной", f"{near}12.50"]
+    assert page.value("[...document.querySelectorAll('#sample .state')].map((one) => one.className)") == [
+        "state right",
+        "state right",
+        "state wrong",
+    ]
+    page.key("/")
+    page.write("onerror")
+    page.wait("document.querySelectorAll('.line').length === 1")
+    assert shown(page) == [1]
+    page.key("Escape")
+    page.value("document.querySelector('#viewer [type=reset]').click()")
+    page.wait("document.querySelectorAll('.line').length === 2")
+    page.key("j")
+    page.wait("document.querySelectorAll('#sample .about .field').length === 2")
+    page.settle()
+    assert (page.errors, page.dialogs) == ([], [])
+    page.close()
+
+
 def test_the_answers_place_is_marked_on_the_page(opened: Open) -> None:
     page = opened("#row=cards/1")
     page.wait("document.querySelector('.page img').naturalWidth > 0")

@@ -414,6 +414,16 @@ def test_a_section_that_fails_harms_no_other(tmp_path: Path, cards: list[Asked],
     assert "given" in (run / "report" / "report.md").read_text(encoding="utf-8")
 
 
+def test_further_accepted_answers_are_beside_the_first(tmp_path: Path) -> None:
+    rows = [Asked("1", "?", "a", others=("b  c", "</script>")), Asked("2", "?", "d")]
+    run = store_run(tmp_path / "run", rows, {"m": ["b c", "d"]})
+    folder = report(run)
+    _, (first, second) = data(folder)
+    assert (first["ref"], first["refs"], first["crefs"]) == ("a", ["b  c", "</script>"], ["b c", "</script>"])
+    assert second.keys() & {"refs", "crefs"} == set()
+    assert "</script>" not in (folder / "samples" / "0.js").read_text(encoding="utf-8")
+
+
 def test_a_section_reads_rows_texts_and_tables(tmp_path: Path, cards: list[Asked]) -> None:
     seen: dict[str, Any] = {}
 
@@ -436,6 +446,7 @@ def test_a_section_reads_rows_texts_and_tables(tmp_path: Path, cards: list[Asked
     assert [text["row"] for text in texts] == [1, 3]
     assert (texts[0]["answer"], texts[0]["compared_answer"]) == ("Иванов ", "Иванов")
     assert texts[1]["compared_answer"] is None
+    assert texts[0]["other_references"] == texts[0]["compared_others"] == []
     assert "not enough memory" in texts[1]["error"]
     assert seen["table"]["doc_class"].to_list() == ["card", "bill"]
 

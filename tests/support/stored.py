@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.report import ReportSection
 from vlmhb.contract.result import GenerationResult
+from vlmhb.data.details import Details
 from vlmhb.errors import RequestError
 from vlmhb.metrics.builtin import vlmhb_metrics
 from vlmhb.report.builtin import vlmhb_report_sections
@@ -46,6 +48,7 @@ class Asked:
     file: Path | None = None
     box: str = ""
     error: str | None = None
+    others: tuple[str, ...] = ()
 
 
 def store_run(
@@ -105,6 +108,7 @@ def _planned(job: int, row: int, asked: Asked) -> PlannedRow:
         split="test",
         answer_bbox=asked.box,
         error=asked.error,
+        details=msgspec.json.encode(Details(other_references=asked.others)).decode() if asked.others else "",
     )
 
 

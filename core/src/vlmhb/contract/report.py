@@ -86,8 +86,9 @@ class ReportView(Protocol):
         """The long texts of some of an entry's rows, in row order.
 
         Columns: ``row``, ``question``, ``reference``, ``answer``, ``compared_reference`` and ``compared_answer``
-        (normalised, as they were scored; null where there is no answer), ``error``, ``notes``, ``image_path``,
-        ``images`` (JSON list of files), ``answer_bbox``.
+        (normalised, as they were scored; null where there is no answer), ``other_references`` and
+        ``compared_others`` (lists: further accepted answers, and the same normalised), ``error``, ``notes``,
+        ``image_path``, ``images`` (JSON list of files), ``answer_bbox``.
         """
         ...
 

@@ -56,6 +56,7 @@ _TEXTS = {
     **{name: f"r.{name}" for name in ("row", "question", "reference", "image_path", "images", "answer_bbox")},
     "answer": _COLUMNS["answer"],
     "error": ERROR,
+    "details": "r.details",
     "row_notes": "r.notes",
     "answer_notes": "a.notes",
 }
@@ -142,6 +143,7 @@ class LoadedJob:
         """See :meth:`vlmhb.contract.report.ReportView.texts`."""
         import polars as pl
 
+        from vlmhb.data.details import read_details
         from vlmhb.metrics.answers import split_answers
 
         columns = ", ".join(f"{sql} AS {name}" for name, sql in _TEXTS.items())
@@ -155,12 +157,16 @@ class LoadedJob:
         frame = pl.DataFrame(found, schema=schema, orient="row")
         answer, _ = split_answers(frame["answer"].fill_null(""))
         compared = self._scorer.normaliser.column(answer)
+        others = [list(read_details(details).other_references) for details in frame["details"]]
+        normal = self._scorer.normaliser.text
         notes = [" ".join(_notes(row) + _notes(answer)) for row, answer in frame["row_notes", "answer_notes"].rows()]
         return frame.with_columns(
             self._scorer.normaliser.column(frame["reference"]).alias("compared_reference"),
             pl.when(frame["answer"].is_not_null()).then(compared).alias("compared_answer"),
+            pl.Series("other_references", others, dtype=pl.List(pl.String)),
+            pl.Series("compared_others", [[normal(text) for text in row] for row in others], dtype=pl.List(pl.String)),
             pl.Series("notes", notes, dtype=pl.String),
-        ).drop("row_notes", "answer_notes")
+        ).drop("details", "row_notes", "answer_notes")
 
 
 class LoadedRun(msgspec.Struct, frozen=True):

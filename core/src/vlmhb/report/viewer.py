@@ -126,8 +126,10 @@ def _chunks(
 
 
 def _question(text: dict[str, Any]) -> dict[str, Any]:
+    """What is asked and what is right; ``refs`` and ``crefs`` (as compared) only where more than one answer is."""
     same = text["compared_reference"] == text["reference"]
-    return {
+    others = {"refs": text["other_references"], "crefs": text["compared_others"]} if text["other_references"] else {}
+    return others | {
         "q": text["question"],
         "ref": text["reference"],
         "cref": None if same else text["compared_reference"],

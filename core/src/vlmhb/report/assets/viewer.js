@@ -132,7 +132,7 @@ async function allTexts() {
       const sample = texts.length;
       texts.push([
         DATA.row[sample], DATA.page[sample], DATA.classes[DATA.cls[sample]], DATA.types[DATA.type[sample]],
-        one.q, one.ref, one.file, ...one.answers.filter(Boolean).flatMap((answer) => [answer.a, answer.q, answer.e]),
+        one.q, one.ref, one.file, ...(one.refs || []), ...one.answers.filter(Boolean).flatMap((answer) => [answer.a, answer.q, answer.e]),
       ].filter((text) => text !== undefined && text !== null).join("\n").toLowerCase());
     }
   }
@@ -298,6 +298,10 @@ async function drawSample(sample) {
   head.append(link, appendText(element("bdi", "quiet"), " " + group.join(" · ")));
   about.append(head, field(say("question"), found.q), field(say("reference"), found.ref));
   if (found.cref !== null) about.append(field(`${say("reference")} (${say("compared")})`, found.cref));
+  (found.refs || []).forEach((text, at) => {
+    about.append(field(say("also_right"), text));
+    if (found.crefs[at] !== text) about.append(field(`${say("also_right")} (${say("compared")})`, found.crefs[at]));
+  });
   const answers = element("div", "answers");
   DATA.entries.forEach((entry, at) => {
     if (found.answers[at]) answers.append(answerCard(entry, sample, found, found.answers[at]));
@@ -345,7 +349,10 @@ function answerCard(entry, sample, found, answer) {
   if (answer.e) card.append(appendText(element("p", "warning"), answer.e));
   if (answer.a !== undefined) {
     const compared = answer.c === undefined ? answer.a : answer.c;
-    card.append(difference(found.cref === null ? found.ref : found.cref, compared));
+    const accepted = [found.cref === null ? found.ref : found.cref, ...(found.crefs || [])];
+    const near = nearest(accepted, compared);
+    card.append(difference(accepted[near], compared));
+    if (near > 0) card.append(folded(say("nearest"), accepted[near]));
     if (answer.c !== undefined) card.append(folded(say("generated"), answer.a));
   }
   if (answer.q !== undefined) card.append(folded(say("own_question"), answer.q));
@@ -353,6 +360,14 @@ function answerCard(entry, sample, found, answer) {
   const facts = measured(answer);
   if (facts) card.append(element("p", "quiet", facts));
   return card;
+}
+
+/** The place of the accepted answer with the fewest signs that differ; of equal ones the first. */
+function nearest(accepted, answer) {
+  if (accepted.length < 2) return 0;
+  const signs = accepted.map((text) => compareTexts(text, answer).runs
+    .reduce((sum, [kind, part]) => sum + (kind === "=" ? 0 : part.length), 0));
+  return signs.indexOf(Math.min(...signs));
 }
 
 function difference(reference, answer) {
