@@ -471,3 +471,21 @@ def test_generate_prints_the_answer_and_can_print_json(cli: Cli, tmp_path: Path,
     assert (as_json["text"], as_json["finish_reason"]) == ("a", "length")
     missing = cli("generate", "-m", "tiny", "-b", "scripted", "-i", tmp_path / "none.png", "?", code=1)
     assert "none.png" in missing.stderr
+
+
+def test_generate_takes_a_json_schema(
+    cli: Cli, tmp_path: Path, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLMHB_SCRIPTED_STRUCTURED", "vllm")
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    asking = ("generate", "-m", "tiny", "--json-schema", schema, "Sum?", "-b")
+    assert cli(*asking, "vllm").stdout == "Sum?\n"
+    assert schemas_asked(script) == {"Sum?": SCHEMA}
+    assert "hf cannot hold an answer to a JSON schema" in cli(*asking, "hf", code=2).stderr
+    for content, said in ((b"[1]", "is no JSON Schema"), (b"{", "is no JSON"), (b"\xff", "cannot be read")):
+        schema.write_bytes(content)
+        refused = cli(*asking, "vllm", code=2).stderr
+        assert said in refused
+        assert str(schema) in refused
+    assert len(script.asked()) == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vlmhb.cli.app import ExitCode
 from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_json, sampling_options
+
+if TYPE_CHECKING:
+    from vlmhb.contract.backend import BackendInfo
 
 
 @click.command("generate", short_help="Ask a model one question.")
@@ -18,6 +21,11 @@ from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_
 @click.option("--image", "-i", "images", multiple=True, type=click.Path(path_type=Path), help="Image; repeatable.")
 @click.option("--system", help="System prompt.")
 @click.option("--stop", multiple=True, help="Text that ends the answer; repeatable.")
+@click.option(
+    "--json-schema",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JSON Schema that the answer must follow.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 @sampling_options
 @model_options
@@ -28,6 +36,7 @@ def command(
     images: tuple[Path, ...],
     system: str | None,
     stop: tuple[str, ...],
+    json_schema: Path | None,
     as_json: bool,
     options: tuple[str, ...],
     **sampling: Any,
@@ -47,10 +56,13 @@ def command(
 
     registry = Engines()
     name = backend or only_backend(registry)
-    fields = load_fields(registry.backend_info(name), options)
+    info = registry.backend_info(name)
+    schema = _schema(json_schema, info) if json_schema else None
+    fields = load_fields(info, options)
     fields.setdefault("max_images", max(1, len(images)))
     params = sampling_from({**{name: sampling[name] for name in SAMPLING_NAMES}, "stop": stop})
-    request = GenerationRequest.ask("0", question, map(image_input, images), system=system, sampling=params)
+    pictures = map(image_input, images)
+    request = GenerationRequest.ask("0", question, pictures, system=system, sampling=params, json_schema=schema)
     printed: list[str] = []
 
     def show(_: str, text: str) -> None:
@@ -70,3 +82,16 @@ def command(
         raise SystemExit(ExitCode.SOME_ROWS_FAILED)
     for note in result.notes:
         click.echo(f"Note: {note}", err=True)
+
+
+def _schema(file: Path, info: BackendInfo) -> dict[str, Any]:
+    """The JSON Schema in a file, for an engine that can hold an answer to one."""
+    from vlmhb.data.schemas import read_schema
+    from vlmhb.errors import ConfigError
+
+    if not info.capabilities.structured_output:
+        raise ConfigError(f"--json-schema: {info.name} cannot hold an answer to a JSON schema; see: vlmhb backends")
+    try:
+        return read_schema(file.read_text(encoding="utf-8-sig"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--json-schema: {file} cannot be read: {error}") from error
