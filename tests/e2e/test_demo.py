@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
-from support.envs import CORE, DEMO, SCRIPTED, SCRIPTED_NAMES, Env, make_env
+import uv
+from support.envs import CORE, DEMO, SCRIPTED, SCRIPTED_NAMES, Env, make_env, run
 from support.scripts import ScriptFile
 
 
@@ -38,3 +40,17 @@ def test_an_engine_that_nobody_knows_is_refused_with_a_suggestion(env: Env, tmp_
     assert done.returncode == 2
     assert "vllm" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_wheels_are_small_and_only_the_demo_brings_the_demo(tmp_path: Path):
+    """The demo's wheel holds pages, model and fonts, but not the training; the core's holds nothing of it."""
+    for project in (CORE, DEMO):
+        run([uv.find_uv_bin(), "build", "--quiet", "--wheel", "--out-dir", str(tmp_path), str(project)])
+    (core,), (demo,) = tmp_path.glob("vlmhb-0*.whl"), tmp_path.glob("vlmhb_demo-*.whl")
+    names = zipfile.ZipFile(demo).namelist()
+    assert demo.stat().st_size <= 15e6
+    assert core.stat().st_size <= 1e6
+    assert sum(name.endswith(".jpg") for name in names) == 98
+    assert {"model.safetensors", "tokenizer.json", "MODEL_CARD.md"} <= {Path(name).name for name in names}
+    assert not [name for name in names if "training" in name]
+    assert not [name for name in zipfile.ZipFile(core).namelist() if name.endswith((".jpg", ".safetensors", ".ttf"))]

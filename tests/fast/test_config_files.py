@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.configs import FixedRegistry, backend
-from vlmhb.config.example import demo_config, example_files
+from vlmhb.config.example import example_files
 from vlmhb.config.job import Overrides, Plan
 from vlmhb.config.plan import read_plan_config
 from vlmhb.contract.dataset import NamedDataset, NamedModel, Sample
@@ -25,7 +25,7 @@ CASES = {case["id"]: case for case in json.loads((TESTS / "cases/cases.json").re
 
 @pytest.fixture
 def registry(tmp_path: Path) -> FixedRegistry:
-    names = ("tiny-model", "tiny-a", "tiny-b", "tiny-qwen2-vl")
+    names = ("tiny-model", "tiny-a", "tiny-b", "vlmhb-reader")
     models = {name: NamedModel(name=name, path=str(tmp_path / name)) for name in names}
     return FixedRegistry({name: backend(name) for name in ("hf", "vllm", "sglang")}, {}, models)
 
@@ -195,8 +195,8 @@ def test_the_example_works_as_it_is(tmp_path: Path, registry: FixedRegistry, mar
     plan = example(tmp_path, registry, mark)
     (job,) = plan.jobs
     assert plan.notes == []
-    assert (job.dataset_name, job.backend, job.model_name) == ("demo-documents", "hf", "tiny-qwen2-vl")
-    assert (job.model_family, job.spec.dtype, job.sampling.max_tokens) == ("Qwen2-VL", "float32", 32)
+    assert (job.dataset_name, job.backend, job.model_name) == ("demo-documents", "hf", "vlmhb-reader")
+    assert (job.model_family, job.spec.dtype, job.sampling.max_tokens) == ("Qwen2-VL", "float32", 256)
 
 
 def test_the_example_explains_the_columns_that_it_has() -> None:
@@ -205,11 +205,3 @@ def test_the_example_explains_the_columns_that_it_has() -> None:
         header = next(line for line in text.splitlines() if not line.startswith("#")).split(";")
         explained = "\n".join(comments)
         assert [name for name in header if name not in explained and name not in ("dtype", "model_family")] == []
-
-
-def test_the_demos_config(tmp_path: Path, registry: FixedRegistry) -> None:
-    example(tmp_path, registry)
-    text = demo_config(backend="hf", dataset="demo-documents", model="tiny-qwen2-vl")
-    (tmp_path / "demo.csv").write_text(text, encoding="utf-8")
-    (job,) = read_plan_config(tmp_path / "demo.csv", registry).jobs
-    assert (job.metrics, job.sampling.max_tokens) == (("cer", "wer", "exact_match"), 32)

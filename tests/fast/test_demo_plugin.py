@@ -4,6 +4,7 @@ import csv
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import random
 import re
@@ -19,6 +20,7 @@ import pytest
 import vlmhb
 import vlmhb_demo
 from PIL import Image
+from safetensors import safe_open
 from safetensors.numpy import load_file
 from vlmhb.contract import hookspecs
 from vlmhb.errors import PluginError
@@ -395,20 +397,30 @@ def cache_home(tmp_path, monkeypatch):
 
 
 def test_the_model_is_made_in_the_cache_on_first_use_and_then_kept(cache_home):
-    (named,) = models.offered()
+    _, named = models.offered()
     folder = Path(named.path)
     assert folder.is_relative_to(cache_home)
     assert (named.name, named.family) == ("tiny-qwen2-vl", "Qwen2-VL")
     assert "noise" in named.description
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert vlmhb_demo.vlmhb_models() == [named]
+    assert vlmhb_demo.vlmhb_models()[1] == named
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_the_model_has_as_many_parameters_as_its_description_says(cache_home, model):
-    count = sum(tensor.size for tensor in load_file(model / "model.safetensors").values())
-    (named,) = models.offered()
-    assert f"{count / 1e6:.1f} million" in named.description
+def test_models_have_as_many_parameters_as_their_descriptions_say(cache_home):
+    for named in models.offered():
+        with safe_open(Path(named.path) / "model.safetensors", "np") as file:
+            count = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+        assert f"{count / 1e6:.1f} million" in named.description
+
+
+def test_the_reader_is_a_plain_small_model_folder_in_16_bits(cache_home):
+    folder = Path(models.offered()[0].path)
+    names = {path.name for path in folder.iterdir()}
+    assert {"config.json", "tokenizer.json", "preprocessor_config.json", "chat_template.json", "MODEL_CARD.md"} <= names
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 10_000_000
+    with safe_open(folder / "model.safetensors", "np") as file:
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"BF16"}  # noqa: SIM118
 
 
 def test_several_processes_make_it_at_once(cache_home, model, tmp_path):
@@ -418,7 +430,7 @@ def test_several_processes_make_it_at_once(cache_home, model, tmp_path):
         "from vlmhb_demo import models, tiny_model\n"
         "print('ready', flush=True)\n"
         f"while not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.001)\n"
-        "print(models.offered()[0].path)"
+        "print(models.offered()[1].path)"
     )
     command = [sys.executable, "-c", code]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) for _ in range(4)]

@@ -15,6 +15,8 @@ from training.values import MadeUp
 
 WORN = 0.15
 """Part of the pages that are worn."""
+ASKED_OFTEN = ("categories", "price", "quantity")
+"""Kinds of questions that are slow to learn: where the answer ends is hard to see, or a row has to be found first."""
 SHAPES: dict[tuple[int, int], tuple[str, ...]] = {
     (7, 11): ("identity card", "driving licence"),
     (8, 11): ("invoice", "form", "table", "letter"),
@@ -75,7 +77,7 @@ def _whole(page: Page, language: str, rng: random.Random) -> Asked:
 def _fields(page: Page, language: str, rng: random.Random, count: int) -> tuple[Asked, ...]:
     """Different questions if there are enough; those with a choice of answers are rarer, being easier."""
     left = [question for question in page.questions if question.kind != "full text"]
-    weights = [0.35 if question.kind in CHOICES else 1.0 for question in left]
+    weights = [0.35 if q.kind in CHOICES else 3.0 if q.kind in ASKED_OFTEN else 1.0 for q in left]
     chosen = []
     for _ in range(count):
         (place,) = rng.choices(range(len(left)), weights)

@@ -45,7 +45,7 @@ def command(
 
     \b
     Example:
-      vlmhb generate -m tiny-qwen2-vl -b hf -i page.png "Какая сумма?"
+      vlmhb generate -m vlmhb-reader -b hf -i page.png "Какая итоговая сумма?"
       vlmhb generate -m ./model -b hf -o dtype=float32 --json "Hello"
     """
     from vlmhb.api import only_backend, open_model

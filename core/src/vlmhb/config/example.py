@@ -23,7 +23,7 @@ _USER_CONFIG = """\
 # Further columns: normalize, sampling_defaults, and every column of vlm_base.csv from revision on.
 dataset;task;backend;model_name;system_prompt;prompt_collection;metrics;metrics_aggregators;only_evaluate_metrics;\
 filter_doc_class;filter_question_type;max_tokens;temperature
-demo-documents;VQA;;tiny-qwen2-vl;;;['CER', 'WER', 'exact_match'];['general', 'by_doc_type'];False;;;32;0
+demo-documents;VQA;;vlmhb-reader;;;['CER', 'WER', 'exact_match'];['general', 'by_doc_type'];False;;;256;0
 """
 
 _VLM_BASE = """\
@@ -36,15 +36,10 @@ _VLM_BASE = """\
 # model_options   options of the engine: batch_size=8 or {"batch_size": 8}; vlmhb backends lists them
 # Further columns: revision, device, max_model_len, max_images, min_pixels, max_pixels, model_impl, trust_remote_code.
 model_name;model_family;backend;model_path;dtype;model_options
-tiny-qwen2-vl;Qwen2-VL;;;float32;
+vlmhb-reader;Qwen2-VL;;;float32;
 """
 
 
 def example_files() -> dict[str, str]:
     """The example's files, name to text; written as UTF-8 they make a run that works with the demo package."""
     return {USER_CONFIG: _USER_CONFIG, VLM_BASE: _VLM_BASE}
-
-
-def demo_config(*, backend: str, dataset: str, model: str) -> str:
-    """A config with one row: every metric's default, every table, 32 tokens an answer."""
-    return f"dataset;task;backend;model_name;max_tokens\n{dataset};VQA;{backend};{model};32\n"

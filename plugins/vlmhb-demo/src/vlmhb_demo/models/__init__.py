@@ -1,7 +1,6 @@
 """The models that the demo offers, one module each.
 
 A module has ``offer() -> NamedModel``, called when a run is planned: it must leave the model's folder in place.
-The name ``vlmhb-reader`` is kept for a trained model.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vlmhb_demo.models import tiny_qwen2_vl
+from vlmhb_demo.models import reader, tiny_qwen2_vl
 
 if TYPE_CHECKING:
     from vlmhb import NamedModel
 
-OFFERS: tuple[Callable[[], NamedModel], ...] = (tiny_qwen2_vl.offer,)
+OFFERS: tuple[Callable[[], NamedModel], ...] = (reader.offer, tiny_qwen2_vl.offer)
 
 
 def offered() -> list[NamedModel]:

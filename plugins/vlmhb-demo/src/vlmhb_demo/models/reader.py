@@ -21,5 +21,5 @@ def offer() -> NamedModel:
         name=NAME,
         path=str(FOLDER),
         family="Qwen2-VL",
-        description="A Qwen2-VL of 4.5 million parameters that reads the demo's pages, and nothing else.",
+        description="A Qwen2-VL of 4.7 million parameters that reads the demo's pages, and nothing else.",
     )
