@@ -89,6 +89,32 @@ def test_json_lines(registry: Registry, tmp_path: Path) -> None:
     assert list(dataset) == [first, broken, second, third, fourth]
 
 
+def test_numbers_within_json_lines_stay_numbers_as_they_are_written(tmp_path: Path, registry: Registry) -> None:
+    line = (
+        '{"question": "Q", "answer": {"sum": 1.50, "n": [7, -1e3, "8"], "x": null, "\\"": true},'
+        ' "bbox": [1, 2.0, 3, 4], "json_schema": {"minimum": 1, "multipleOf": 0.10}}'
+    )
+    (sample,) = opened(registry, lines(tmp_path / "d.jsonl", line))
+    assert sample.reference == '{"sum": 1.50, "n": [7, -1e3, "8"], "x": null, "\\"": true}'
+    assert sample.answer_bbox == "[1, 2.0, 3, 4]"
+    assert json.loads(sample.json_schema) == {"minimum": 1, "multipleOf": 0.1}
+
+
+@pytest.mark.parametrize("depth", [300, 700, 100_000])
+def test_a_value_nested_deeply_is_read_or_is_an_error_of_its_row(
+    tmp_path: Path, registry: Registry, depth: int
+) -> None:
+    value = "[" * depth + "]" * depth
+    deep = f'{{"question": "Q", "answer": {{"x": {value}}}}}'
+    first, good = opened(registry, lines(tmp_path / "d.jsonl", deep, {"question": "Q", "answer": "a"}))
+    if first.problem:
+        assert "nested too deeply" in first.problem or "recursion" in first.problem
+    else:
+        assert first.reference == f'{{"x": {value}}}'
+    assert (first.problem is None) or depth > 300
+    assert good.problem is None
+
+
 @pytest.mark.parametrize(
     ("record", "said"),
     [

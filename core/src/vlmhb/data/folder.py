@@ -9,7 +9,7 @@ from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.pdf import PAGE_OPTIONS, READ_PAGE, dpi_of, is_pdf, page_file, pdf_samples
-from vlmhb.data.records import NAMES, RecordReader
+from vlmhb.data.records import NAMES, Number, RecordReader
 
 READ_FIELDS = "Return the fields of this document as JSON."
 """What is asked about a page whose file beside it holds the fields themselves, when nobody says otherwise."""
@@ -98,7 +98,7 @@ class _Folder(Dataset):
     def _of_json(self, beside: Path, row: int, page: dict[str, Any]) -> Iterator[Sample]:
         """Rows of a JSON file: questions with answers, one or a list of them; or else the fields of the page."""
         try:
-            content = json.loads(beside.read_text(encoding="utf-8-sig"), parse_int=str, parse_float=str)
+            content = json.loads(beside.read_text(encoding="utf-8-sig"), parse_int=Number, parse_float=Number)
         except (OSError, ValueError, RecursionError) as error:
             yield self._reader.sample(row, {}, **page, reference="", problem=f"{beside.name} cannot be read: {error}")
             return

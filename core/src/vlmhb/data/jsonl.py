@@ -9,7 +9,7 @@ from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.embedded import embedded_file
-from vlmhb.data.records import COLUMN_OPTIONS, RecordReader
+from vlmhb.data.records import COLUMN_OPTIONS, Number, RecordReader
 from vlmhb.errors import DatasetError
 
 _SUFFIXES = (".jsonl", ".ndjson")
@@ -72,7 +72,7 @@ class _JsonLines(Dataset):
 def _read(line: bytes) -> tuple[dict[str, Any], str | None]:
     """The object of a line, numbers as the text that stands there; and why there is none."""
     try:
-        value = json.loads(line.decode("utf-8"), parse_int=str, parse_float=str, parse_constant=str)
+        value = json.loads(line.decode("utf-8"), parse_int=Number, parse_float=Number, parse_constant=str)
     except UnicodeDecodeError:
         return {}, "the text is not UTF-8"
     except (ValueError, RecursionError) as error:

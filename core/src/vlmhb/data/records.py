@@ -37,6 +37,10 @@ def columns_of(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if name in COLUMN_OPTIONS}
 
 
+class Number(str):
+    """A number of a JSON file as it is written there: alone it is asked and compared as that text, 1.50 not as 1.5."""
+
+
 class RecordReader:
     """Makes samples of records.
 
@@ -84,14 +88,31 @@ class RecordReader:
 
 
 def as_text(value: Any) -> str:
-    """A value as the text that is asked or compared: texts as they are, other values as JSON has them."""
-    if isinstance(value, str):
-        return value
+    """A value as the text that is asked or compared: texts as they are, other values as JSON has them.
+
+    Raises:
+        RequestError: it is nested too deeply.
+    """
     if value is None:
         return ""
-    if isinstance(value, bool | dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
+    return _json(value) if isinstance(value, bool | dict | list) else str(value)
+
+
+def _json(value: Any) -> str:
+    """The value as JSON, numbers as they were written.
+
+    Raises:
+        RequestError: it is nested too deeply.
+    """
+    try:
+        if isinstance(value, dict):
+            parts = [f"{json.dumps(str(name), ensure_ascii=False)}: {_json(item)}" for name, item in value.items()]
+            return "{" + ", ".join(parts) + "}"
+        if isinstance(value, list):
+            return "[" + ", ".join([_json(item) for item in value]) + "]"
+        return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        raise RequestError("a value is nested too deeply") from None
 
 
 def _texts(value: Any) -> tuple[str, ...]:
