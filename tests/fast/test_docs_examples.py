@@ -1,24 +1,20 @@
 """The examples of the documentation, run: what a page says that a command prints is what it prints.
 
-The environment holds the core, the example engine and the demo package; every page has a scratch folder of its own, in
-which its blocks are run from top to bottom. With ``VLMHB_WRITE_DOCS=1`` in the environment, outputs of console blocks
-that are no longer true are written into the pages; read the difference before you commit it.
+The environment holds the core, the example engine and the demo package. The tutorials need a real engine and are run
+in ``tests/engines/hf``.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.docs import Block, blocks, pages
+from support.docs import blocks, pages
 from support.envs import CORE, ROOT, Env, make_env
+from support.examples import run_examples
 
-HOME = "/home/me"
-WRITE = os.environ.get("VLMHB_WRITE_DOCS") == "1"
-PAGES = [page for page in pages() if any(block.marker == "tested" for block in blocks(page))]
+TESTED = [page for page in pages() if any(block.marker == "tested" for block in blocks(page))]
+PAGES = [page for page in TESTED if not page.name.startswith("tutorial")]
 
 
 @pytest.fixture(scope="module")
@@ -30,79 +26,9 @@ def docs_env(tmp_path_factory: pytest.TempPathFactory) -> Env:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page: Path, docs_env: Env, tmp_path: Path) -> None:
-    for block in blocks(page):
-        if block.marker == "file":
-            path = tmp_path / block.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
-        elif block.marker == "tested":
-            RUNNERS[block.language](block, docs_env, tmp_path)
+    run_examples(page, docs_env, tmp_path)
 
 
 def test_every_page_with_commands_has_a_tested_one() -> None:
-    assert {page.stem for page in PAGES} >= {"cli", "config", "datasets", "metrics", "plugins", "python-api", "runs"}
-
-
-def run_console(block: Block, env: Env, folder: Path) -> None:
-    """Run the commands of a block one after the other and compare what each prints, both streams together."""
-    code = 0
-    written = ""
-    for command, expected in commands(block):
-        said, code = shell(command, env, folder, code)
-        if not matches(expected, said):
-            place = f"{block.page.name}:{block.line}: $ {command}"
-            assert WRITE, f"{place}\n--- the page says\n{expected}\n--- it prints\n{said}"
-            expected = f"{tidy(said)}\n" if said.strip() else ""
-        written += f"$ {command}\n{expected}"
-    if written != block.text:
-        block.page.write_text(block.page.read_text("utf-8").replace(block.text, written, 1), "utf-8")
-
-
-def run_python(block: Block, env: Env, folder: Path) -> None:
-    """Run a block; the comments behind its prints are what it must print."""
-    script = folder / "example.py"
-    script.write_text(block.text, encoding="utf-8")
-    said, code = shell("python example.py", env, folder, 0)
-    place = f"{block.page.name}:{block.line}"
-    assert code == 0, f"{place}\n{said}"
-    expected = "".join(f"{text}\n" for text in re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE))
-    assert matches(expected, said), f"{place}\n--- the page says\n{expected}\n--- it prints\n{said}"
-
-
-RUNNERS = {"console": run_console, "python": run_python}
-
-
-def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block with what each prints."""
-    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
-    assert not parts[0], f"{block.page.name}:{block.line}: the block must begin with a command"
-    return list(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def shell(command: str, env: Env, folder: Path, code: int) -> tuple[str, int]:
-    """Run a command as a reader would type it; the exit code before it is in ``$?``. Its folder is called /home/me."""
-    values = {**os.environ, "PATH": f"{env.path / 'bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
-    values |= {"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "VLMHB_HOME": str(env.path.parent / "data")}
-    script = f"(exit {code}); {command}"
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env=values,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    return done.stdout.replace(str(folder.resolve()), HOME), done.returncode
-
-
-def matches(expected: str, said: str) -> bool:
-    """Whether the text is what the page says; ``...`` stands for any text, spaces at line ends do not count."""
-    pattern = ".*?".join(re.escape(part) for part in tidy(expected).split("..."))
-    return re.fullmatch(pattern, tidy(said), re.DOTALL) is not None
-
-
-def tidy(text: str) -> str:
-    """A text without spaces at its line ends and empty lines around it."""
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()).strip("\n")
+    names = {page.stem for page in TESTED}
+    assert names >= {"cli", "config", "datasets", "metrics", "plugins", "python-api", "runs", "tutorial", "tutorial.ru"}

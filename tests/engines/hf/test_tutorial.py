@@ -10,7 +10,7 @@ from support.docs import DOCS
 from support.envs import Env
 from support.examples import run_examples
 
-pytestmark = pytest.mark.hf
+pytestmark = [pytest.mark.hf, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("name", ["tutorial.md", "tutorial.ru.md"])
