@@ -88,7 +88,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     registry = Engines()
     pages = sorted(Path(registry.named_datasets()["demo-documents"].path, "images").iterdir())[:24]

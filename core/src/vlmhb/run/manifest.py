@@ -89,7 +89,8 @@ def environment() -> dict[str, str]:
     """Every installed distribution of this environment with its version."""
     from importlib.metadata import distributions
 
-    found = {dist.name: dist.version for dist in distributions()}
+    read = [dist.metadata for dist in distributions()]  # once each: name and version would read the file twice
+    found = {about["Name"]: about["Version"] for about in read}
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 

@@ -7,6 +7,7 @@ that a stop is heard while the engine computes; one sends heartbeats.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import platform
 import signal
@@ -125,6 +126,7 @@ class Server:
             elif isinstance(order, p.Close):
                 break
         if self._model is not None:
+            gc.freeze()  # closing looks for garbage, and the interpreter ends anyway
             self._model.close()
         self._channel.send(p.Closed())
         # The model is closed; taking torch's interpreter down piece by piece would only keep the caller waiting.
