@@ -13,9 +13,9 @@ from string import ascii_uppercase
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.embedded import embedded_file, from_base64, keep_image
 from vlmhb.data.lists import parse_list
+from vlmhb.data.samples import samples_of
 from vlmhb.data.tables import Table, TableError
-from vlmhb.data.vlmhyperbench import malformed_rows
-from vlmhb.errors import DatasetError, Fault, ImageError
+from vlmhb.errors import DatasetError, ImageError
 
 _LONGEST_INDEX = 64
 _INSTRUCTION = "Please select the correct answer from the options above."
@@ -57,14 +57,7 @@ class _Tsv(Dataset):
         self._options = [table.columns[name] for name in names if name in table.columns]
 
     def __iter__(self) -> Iterator[Sample]:
-        malformed: list[Fault] = []
-        try:
-            for row, _, cells in self._table.records(malformed):
-                yield from malformed_rows(malformed)
-                yield self._sample(row, cells)
-            yield from malformed_rows(malformed)
-        except TableError as error:
-            raise DatasetError(str(error)) from error
+        return samples_of(self._table, self._sample)
 
     def image_file(self, written: str) -> Path | None:
         """The file of an image that stood in its cell as base64."""

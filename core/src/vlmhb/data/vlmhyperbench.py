@@ -14,9 +14,10 @@ from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.lists import parse_list
+from vlmhb.data.samples import samples_of
 from vlmhb.data.schemas import schema_of
 from vlmhb.data.tables import Table, TableError
-from vlmhb.errors import DatasetError, Fault, RequestError
+from vlmhb.errors import DatasetError, RequestError
 
 ANNOTATION = "annotation.csv"
 _NEEDED = ("data_index", "image_path", "question", "answer")
@@ -65,14 +66,7 @@ class _Folder(Dataset):
         self._at = {column: columns[column] for column in COLUMNS if column in columns}
 
     def __iter__(self) -> Iterator[Sample]:
-        malformed: list[Fault] = []
-        try:
-            for row, _, cells in self._table.records(malformed):
-                yield from malformed_rows(malformed)
-                yield self._sample(row, cells)
-            yield from malformed_rows(malformed)
-        except TableError as error:
-            raise DatasetError(str(error)) from error
+        return samples_of(self._table, self._sample)
 
     def _sample(self, row: int, cells: list[str]) -> Sample:
         at = self._at
@@ -96,14 +90,6 @@ class _Folder(Dataset):
             problem=problem,
             **fields,
         )
-
-
-def malformed_rows(malformed: list[Fault]) -> Iterator[Sample]:
-    """Rows that cannot be asked, for the malformed records that a table has noted; the list is emptied."""
-    for fault in malformed:
-        assert fault.row is not None
-        yield Sample(row=fault.row, data_index="", images=(), question="", reference="", problem=str(fault))
-    malformed.clear()
 
 
 def _list(column: str, cell: str) -> tuple[str, ...]:

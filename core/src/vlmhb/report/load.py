@@ -15,7 +15,7 @@ import msgspec
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
-from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore, finish_reason_of
+from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, SCORED, STATUS, RunStore, all_notes, finish_reason_of
 
 if TYPE_CHECKING:
     import polars
@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
 TIMES = ("queue_time", "time_to_first_token", "time_per_output_token", "total_time")
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
-_SCORED = (
-    "row",
-    "data_index",
-    "doc_class",
-    "question_type",
-    "reference",
-    "answer",
-    "status",
-    "finish_reason",
-    "details",
-)
 _COLUMNS = {
     "row": "r.row",
     "data_index": "r.data_index",
@@ -124,7 +113,7 @@ class LoadedJob:
     def _numbers(self, frame: polars.DataFrame) -> polars.DataFrame:
         import polars as pl
 
-        scored = self._scorer.add(frame.select(_SCORED))
+        scored = self._scorer.add(frame.select(SCORED))
         identity = pl.concat_str(
             pl.lit(self.dataset), pl.col("row").cast(pl.String), "image_path", "reference", separator="\0"
         )
@@ -159,7 +148,7 @@ class LoadedJob:
         compared = self._scorer.normaliser.column(answer)
         others = [list(read_details(details).other_references) for details in frame["details"]]
         normal = self._scorer.normaliser.text
-        notes = [" ".join(_notes(row) + _notes(answer)) for row, answer in frame["row_notes", "answer_notes"].rows()]
+        notes = [all_notes(*stored) for stored in frame["row_notes", "answer_notes"].rows()]
         return frame.with_columns(
             self._scorer.normaliser.column(frame["reference"]).alias("compared_reference"),
             pl.when(frame["answer"].is_not_null()).then(compared).alias("compared_answer"),
@@ -201,7 +190,3 @@ def _manifest(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError):
         return {}
-
-
-def _notes(text: str | None) -> list[str]:
-    return msgspec.json.decode(text, type=list[str]) if text else []

@@ -11,7 +11,7 @@ from vlmhb.data.details import read_details
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
 from vlmhb.run.folder import RunFolder
-from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, STATUS, RunStore, finish_reason_of
+from vlmhb.run.store import ERROR, ROWS_AND_ANSWERS, SCORED, STATUS, RunStore, all_notes, finish_reason_of
 
 if TYPE_CHECKING:
     import polars
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 CHUNK = 50_000
 _JOB_COLUMNS = ("config_row", "dataset", "task", "backend", "model_name")
-_SCORED = (
-    "row",
-    "data_index",
-    "doc_class",
-    "question_type",
-    "reference",
-    "answer",
-    "status",
-    "finish_reason",
-    "details",
-)
 _SQL = {
     **{name: f"r.{name}" for name in ("row", "data_index", "doc_class", "question_type", "reference")},
     "answer": f"CASE WHEN {STATUS} = 'ok' THEN a.text END",
@@ -122,12 +111,12 @@ def _answer_lines(
     """Lines of ``answers.csv`` of one job; feeds the job's scorer on the way."""
     front = {name: job[name] for name in _JOB_COLUMNS}
     for frame in _frames(store, number, job):
-        scored = scorer.add(frame.select(_SCORED))
+        scored = scorer.add(frame.select(SCORED))
         extra = [name for name in scored.columns if name not in frame.columns]
         for line in frame.hstack(scored.select(extra)).iter_rows(named=True):
             line.update(front)
             line["other_references"] = _list(read_details(line["details"]).other_references)
-            line["notes"] = " ".join(_notes(line["row_notes"]) + _notes(line["answer_notes"]))
+            line["notes"] = all_notes(line["row_notes"], line["answer_notes"])
             yield [_cell(line.get(name)) for name in (*_ANSWER_COLUMNS, *metrics)]
 
 
@@ -140,10 +129,6 @@ def _frames(store: RunStore, number: int, job: dict[str, Any]) -> Iterator[polar
     places = _SQL | {"finish_reason": finish_reason_of(job)}
     columns = ", ".join(f"{sql} AS {name}" for name, sql in places.items())
     yield from read_frames(store.path, f"SELECT {columns} {ROWS_AND_ANSWERS} WHERE r.job = ?", schema, (number,), CHUNK)
-
-
-def _notes(text: str | None) -> list[str]:
-    return msgspec.json.decode(text, type=list[str]) if text else []
 
 
 def _list(texts: tuple[str, ...]) -> str:

@@ -261,6 +261,24 @@ STATUS = (
     "WHEN a.key IS NOT NULL OR j.failure IS NOT NULL THEN 'error' ELSE 'missing' END"
 )
 
+SCORED = (
+    "row",
+    "data_index",
+    "doc_class",
+    "question_type",
+    "reference",
+    "answer",
+    "status",
+    "finish_reason",
+    "details",
+)
+"""What :meth:`vlmhb.metrics.scoring.Scorer.add` is given of a row and its answer."""
+
+
+def all_notes(*stored: str | None) -> str:
+    """The notes of a row and of its answer, as they are stored, in one text."""
+    return " ".join(note for text in stored if text for note in msgspec.json.decode(text, type=list[str]))
+
 
 def storable(text: str) -> str:
     """The text with unpaired surrogates, which no encoding can hold, replaced by U+FFFD."""
