@@ -8,7 +8,11 @@ import msgspec
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine can do. The defaults describe the smallest useful engine."""
+    """What an engine can do. The defaults describe the smallest useful engine.
+
+    ``continuous``: requests join while others are being answered, and :meth:`GenerationControl.may_read` is asked before
+    each read. An engine without it gets requests that come over time in lots, each answered before the next.
+    """
 
     text_only: bool = True
     images: bool = True
@@ -19,6 +23,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool = False
     prefix_cache: bool = False
     batching: bool = False
+    continuous: bool = False
 
 
 class EngineOption(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,13 +60,25 @@ class GenerationControl:
     Attributes:
         stop: once set, the engine starts no further request, finishes those it has started, yields them, and ends.
         on_text: called with a request's id and each new piece of its answer, by engines that stream.
+        ready: whether reading the next request (or the end) would not wait; set by callers whose requests come over
+            time. An engine of :attr:`Capabilities.continuous` asks it before each read while it has work. None: reading
+            never waits for long.
         steps: how often the engine has said that it got on; see :meth:`step`.
     """
 
     def __init__(self, on_text: Callable[[str, str], None] | None = None) -> None:
         self.stop = threading.Event()
         self.on_text = on_text
+        self.ready: Callable[[], bool] | None = None
         self.steps = 0
+
+    def may_read(self, *, busy: bool) -> bool:
+        """Whether an engine should read a further request now.
+
+        Args:
+            busy: whether it has requests that it could work on instead.
+        """
+        return not busy or self.ready is None or self.ready()
 
     def step(self) -> None:
         """Say that the engine got on (a token, a batch), so that long work without results is not taken for a hang.

@@ -24,6 +24,8 @@ FEED = 0.001
 """Seconds that requests are read from the caller's iterable before those at hand are sent."""
 POLL = 0.1
 """Seconds between two looks at ``control.stop`` while the worker is silent."""
+PACED_POLL = 0.002
+"""Seconds between two looks whether a paced request is due."""
 
 
 class EngineFailedError(WorkerDiedError):
@@ -112,6 +114,11 @@ class WorkerModel(ModelInterface):
             self._drop(self._options.close_timeout)
             self._spec = None
             raise
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process; everything that its engine starts is below it. None while there is none."""
+        return self._process.pid if self._process is not None else None
 
     def facts(self) -> dict[str, Any]:
         """What the engine decided while loading, and the environment it runs in."""
@@ -265,16 +272,19 @@ class WorkerModel(ModelInterface):
         assert process is not None
         process.check()
         self._finish_abandoned(process)
-        process.send(p.Begin(flight.number, control.on_text is not None))
+        paced = control.ready is not None
+        process.send(p.Begin(flight.number, control.on_text is not None, paced))
         self._open_call = flight.number
         try:
             while self._open_call is not None:
                 if control.stop.is_set() and not flight.stopped:
                     flight.stopped = True
                     process.send(p.Stop(flight.number, abort=False))
-                yield from self._feed(process, flight)
-                busy = flight.credits and not flight.sent_all and not flight.stopped
-                message = process.receive(0.0 if busy else POLL)
+                wanted = flight.credits and not flight.sent_all and not flight.stopped
+                ready = wanted and control.may_read(busy=paced)
+                if ready:
+                    yield from self._feed(process, flight, control)
+                message = process.receive(0.0 if ready else PACED_POLL if wanted else POLL)
                 while message is not None:
                     result = self._hear(message, flight, control)
                     if result is not None:
@@ -290,14 +300,12 @@ class WorkerModel(ModelInterface):
                     process.send(p.Stop(flight.number, abort=True))
         yield from self._unanswered(flight)
 
-    def _feed(self, process: WorkerProcess, flight: Flight) -> list[GenerationResult]:
+    def _feed(self, process: WorkerProcess, flight: Flight, control: GenerationControl) -> list[GenerationResult]:
         """Send requests that the worker wants, for at most ``FEED`` seconds when the iterable is slow.
 
         Returns:
             Results of requests that cannot be sent.
         """
-        if not flight.credits or flight.sent_all or flight.stopped:
-            return []
         if not flight.items:
             flight.progress = time.monotonic()
         frames: list[bytes] = []
@@ -316,7 +324,7 @@ class WorkerModel(ModelInterface):
                 continue
             flight.items[item.request.id] = item
             flight.credits -= 1
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or not control.may_read(busy=True):
                 break
         process.write(b"".join(frames))
         return refused

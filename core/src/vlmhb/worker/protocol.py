@@ -26,7 +26,7 @@ from vlmhb.contract.request import GenerationRequest
 from vlmhb.contract.result import GenerationResult
 from vlmhb.errors import WorkerError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised with every change to the messages."""
 
 MAX_FRAME = 2**32 - 1
@@ -76,10 +76,14 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """To the worker: requests of a new call follow; ``stream`` asks for text as it is made."""
+    """To the worker: requests of a new call follow.
+
+    ``stream`` asks for text as it is made; ``paced`` says that the requests come over time.
+    """
 
     call: int
     stream: bool
+    paced: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask"):

@@ -39,15 +39,20 @@ GRANT = 32
 """Credits are granted in such portions."""
 WAITING_BYTES = 64 << 20
 """No credits are granted while the waiting requests hold more bytes of images than this."""
+LOT_PATIENCE = 0.02
+"""Seconds without a further request that close a lot of paced requests."""
 
 
 class Call:
     """One ``generate_requests`` call: the requests that wait for the engine, and the orders about it."""
 
-    def __init__(self, number: int, stream: bool) -> None:
+    def __init__(self, number: int, stream: bool, paced: bool = False) -> None:
         self.number = number
         self.stream = stream
+        self.paced = paced
         self.control = GenerationControl()
+        if paced:
+            self.control.ready = self.ready
         self.aborted = False
         self._waiting: deque[GenerationRequest] = deque()
         self._bytes = 0
@@ -85,11 +90,18 @@ class Call:
             self._granted += room
             return room
 
-    def take(self) -> GenerationRequest | None:
-        """The next request for the engine, waited for; None at the end."""
+    def ready(self) -> bool:
+        """Whether :meth:`take` would not wait."""
+        return bool(self._waiting or self._ended or self.control.stop.is_set())
+
+    def over(self) -> bool:
+        """Whether there is nothing more to take, now or later."""
+        return self.control.stop.is_set() or (self._ended and not self._waiting)
+
+    def take(self, patience: float | None = None) -> GenerationRequest | None:
+        """The next request for the engine, waited for, at most ``patience`` seconds; None when there is none."""
         with self._changed:
-            while not (self._waiting or self._ended or self.control.stop.is_set()):
-                self._changed.wait()
+            self._changed.wait_for(self.ready, patience)
             if self.control.stop.is_set() or not self._waiting:
                 return None
             request = self._waiting.popleft()
@@ -152,7 +164,7 @@ class Server:
                 call.hear(order)
             return
         if isinstance(order, p.Begin):
-            self._calls[order.call] = Call(order.call, order.stream)
+            self._calls[order.call] = Call(order.call, order.stream, order.paced)
         elif isinstance(order, p.Close):
             for call in list(self._calls.values()):
                 call.stop(abort=True)
@@ -193,7 +205,7 @@ class Server:
         self._grant(call)
         results: Iterator[GenerationResult] = iter(())
         try:
-            results = self._registry.generate(self._backend, self._model, self._requests(call), call.control)
+            results = self._results(call, self._model)
             for result in results:
                 if call.aborted:
                     break
@@ -210,11 +222,23 @@ class Server:
             self._steps += call.control.steps
             del self._calls[call.number]
 
-    def _requests(self, call: Call) -> Iterator[GenerationRequest]:
-        while (request := call.take()) is not None:
+    def _results(self, call: Call, model: ModelInterface) -> Generator[GenerationResult]:
+        """The engine's results. Paced requests reach an engine that is not continuous in lots: all that wait, each time."""
+        in_lots = call.paced and not model.backend_info().capabilities.continuous
+        while True:
+            requests = self._requests(call, LOT_PATIENCE if in_lots else None)
+            yield from self._registry.generate(self._backend, model, requests, call.control)
+            if not in_lots or call.over():
+                return
+
+    def _requests(self, call: Call, patience: float | None) -> Iterator[GenerationRequest]:
+        """The requests as they come; ends early when none has come for ``patience`` seconds after another."""
+        request = call.take()
+        while request is not None:
             self._channel.send(p.Taken(call.number, request.id))
             self._grant(call)
             yield request
+            request = call.take(patience)
 
     def _grant(self, call: Call) -> None:
         count = call.credits()

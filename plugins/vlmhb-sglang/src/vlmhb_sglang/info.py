@@ -77,7 +77,7 @@ def backend_info() -> BackendInfo:
         engine_version=installed,
         devices=devices if installed else (),
         capabilities=Capabilities(
-            structured_output=True, logprobs=True, streaming=True, prefix_cache=True, batching=True
+            structured_output=True, logprobs=True, streaming=True, prefix_cache=True, batching=True, continuous=True
         ),
         options=OPTIONS,
         problem=None

@@ -20,6 +20,8 @@ from vlmhb_sglang.pump import Pump
 
 _POLL = 0.1
 """Seconds after which a pass that waits for the engine looks whether it should stop."""
+_PACED_POLL = 0.002
+"""The same while requests may come that are not there yet."""
 
 _numbers = itertools.count()
 
@@ -101,13 +103,14 @@ class Serving:
                 if self._control.stop.is_set():
                     ended = True
                     self._drop(only_unstarted=True)
-                if not ended and len(self._flights) < self._limit and self._events.empty():
+                room = not ended and len(self._flights) < self._limit
+                if room and self._events.empty() and self._control.may_read(busy=bool(self._flights)):
                     request = next(source, None)
                     ended = request is None
                     if request is not None:
                         self._begin(request)
                 elif self._flights:
-                    yield from self._next_result()
+                    yield from self._next_result(_PACED_POLL if room and self._control.ready else _POLL)
                 else:
                     return
         finally:
@@ -126,9 +129,9 @@ class Serving:
         self._flights[request.id] = flight
         self._preparing.submit(self._prepare, flight)
 
-    def _next_result(self) -> Iterator[GenerationResult]:
+    def _next_result(self, timeout: float) -> Iterator[GenerationResult]:
         try:
-            event = self._events.get(timeout=_POLL)
+            event = self._events.get(timeout=timeout)
         except queue.Empty:
             return
         if isinstance(event, EngineDiedError):

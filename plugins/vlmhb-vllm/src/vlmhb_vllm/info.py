@@ -75,7 +75,7 @@ def backend_info() -> BackendInfo:
         engine_version=found[1] if found else None,
         devices=devices,
         capabilities=Capabilities(
-            structured_output=True, logprobs=True, streaming=True, prefix_cache=True, batching=True
+            structured_output=True, logprobs=True, streaming=True, prefix_cache=True, batching=True, continuous=True
         ),
         options=OPTIONS,
         problem=problem,

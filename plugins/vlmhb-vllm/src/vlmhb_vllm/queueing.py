@@ -48,10 +48,17 @@ class Queue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def read(self, *, busy: bool) -> None:
-        """Read until there is no room left, or, when the engine is ``busy``, until reading gets slow."""
+    def read(self, *, busy: bool, may_read: Callable[[], bool] = lambda: True) -> None:
+        """Read until there is no room left, or, when there is work to do, until reading gets slow or would wait.
+
+        Args:
+            busy: whether the engine has requests.
+            may_read: whether the next request can be had now.
+        """
         started = time.monotonic()
         while not self.ended and len(self._waiting) < self._room:
+            if (busy or self._waiting) and not may_read():
+                return
             try:
                 request = next(self._source)
             except StopIteration:

@@ -90,7 +90,7 @@ class Serving:
                 queue.close()
                 self._drop_unstarted()
             else:
-                queue.read(busy=bool(self._running))
+                queue.read(busy=bool(self._running), may_read=lambda: self._control.may_read(busy=True))
                 yield from self._fill(queue)
             if self._running:
                 yield from self._step()
