@@ -489,3 +489,30 @@ def test_generate_takes_a_json_schema(
         assert said in refused
         assert str(schema) in refused
     assert len(script.asked()) == 1
+
+
+def test_while_a_model_loads_everything_is_imported_that_the_end_needs(
+    tmp_path: Path, cli: Cli, named_env: Env
+) -> None:
+    make_dataset(tmp_path / "dataset", 6)
+    config = make_config(tmp_path, {"metrics": "['CER','WER','exact_match']"})
+    cli("run", config, "--out", tmp_path / "run")
+    program = """
+import sys
+from pathlib import Path
+from vlmhb.run.ahead import prepare_the_end
+before = set(sys.modules)
+prepare_the_end().join()
+prepared = set(sys.modules)
+from vlmhb.engines import Engines
+from vlmhb.report.write import report_of_run
+from vlmhb.run.score import score_run
+engines, run = Engines(), Path(sys.argv[1])
+score_run(run, engines, None, None)
+assert report_of_run(run, engines) == []
+packages = lambda modules: {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
+assert "polars" not in before and "polars" in prepared
+print(sorted(packages(sys.modules) - packages(prepared)))
+"""
+    said = named_env.run("-c", program, str(tmp_path / "run")).stdout
+    assert said.strip() == "[]"

@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,9 @@ def machine() -> dict[str, Any]:
     }
 
 
+@cache
 def environment() -> dict[str, str]:
-    """Every installed distribution of this environment with its version."""
+    """Every installed distribution of this environment with its version, as they are when it is first asked."""
     from importlib.metadata import distributions
 
     read = [dist.metadata for dist in distributions()]  # once each: name and version would read the file twice

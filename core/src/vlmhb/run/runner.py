@@ -20,6 +20,7 @@ from vlmhb.data.schemas import read_schema
 from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
 from vlmhb.report.write import report_of_run
+from vlmhb.run.ahead import prepare_the_end
 from vlmhb.run.engine import open_engine
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
@@ -121,6 +122,8 @@ def run(
         listener.planned(sum(counts.values()), store.pending_count(asked), counts["error"])
         control = GenerationControl()
         generated = 0
+        if store.pending_count(asked):
+            prepare_the_end()
         with _stop_on_interrupt(control, listener):
             for group in _groups(jobs, infos):
                 for result in _answer(group, engines, store, home, manifest, listener, control):
