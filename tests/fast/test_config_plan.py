@@ -304,6 +304,70 @@ def test_other_system_prompts_are_the_text_itself(bench: Bench, text: str) -> No
     assert only(bench, bench.row(system_prompt=text)).system_prompt == text
 
 
+@pytest.mark.parametrize("cell", ["['p.csv', 'sub/q.csv']", "p.csv,sub/q.csv", "[p.csv; sub/q.csv]"])
+def test_several_prompt_collections_are_as_many_jobs_of_one_row(bench: Bench, cell: str) -> None:
+    for name in ("p.csv", "sub/q.csv"):
+        bench.write(name, f"prompt;doc_class_question_type\n{name};card name\n")
+    plan = bench.plan(bench.row(prompt_collection=cell, system_prompt="Be short."))
+    assert [(job.config_row, job.prompts_name) for job in plan.jobs] == [
+        (1, "p + system prompt"),
+        (1, "q + system prompt"),
+    ]
+    assert [job.prompts and job.prompts.prompts for job in plan.jobs] == [
+        {"card name": "p.csv"},
+        {"card name": "sub/q.csv"},
+    ]
+    assert {job.system_prompt for job in plan.jobs} == {"Be short."}
+
+
+def test_each_collection_with_each_system_prompt(bench: Bench) -> None:
+    for name in ("p.csv", "q.csv"):
+        bench.write(name, "prompt;doc_class_question_type\na;card name\n")
+    for name in ("s.txt", "t.txt"):
+        bench.write(f"SystemPrompts/{name}", name)
+    plan = bench.plan(bench.row(prompt_collection="p.csv,q.csv", system_prompt="['s.txt', 't.txt']"))
+    names = [job.prompts_name for job in plan.jobs]
+    assert names == ["p + s", "p + t", "q + s", "q + t"]
+    assert [job.system_prompt for job in plan.jobs] == ["s.txt", "t.txt"] * 2
+
+
+def test_files_with_one_name_are_called_as_written(bench: Bench) -> None:
+    for name in ("a/p.csv", "b/p.csv"):
+        bench.write(name, "prompt;doc_class_question_type\na;card name\n")
+    plan = bench.plan(bench.row(prompt_collection="a/p.csv,b/p.csv"))
+    assert [job.prompts_name for job in plan.jobs] == ["a/p.csv", "b/p.csv"]
+
+
+def test_a_file_whose_name_has_a_comma_is_one_file(bench: Bench) -> None:
+    bench.write("p, q.csv", "prompt;doc_class_question_type\na;card name\n")
+    assert only(bench, bench.row(prompt_collection="p, q.csv")).prompts_name == "p, q"
+
+
+@pytest.mark.parametrize("text", ["[Answer briefly.]", "['a', 'b']", "[s.txt, Be short.]", "[not closed", "[]"])
+def test_a_system_prompt_in_brackets_is_text_unless_it_lists_files(bench: Bench, text: str) -> None:
+    bench.write("s.txt", "Be short.")
+    job = only(bench, bench.row(system_prompt=text))
+    assert (job.system_prompt, job.prompts_name) == (text, "system prompt")
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"), [("prompt_collection", "p.csv,none.csv"), ("system_prompt", "['s.txt', 'none.txt']")]
+)
+def test_a_file_of_a_list_that_is_not_there(bench: Bench, column: str, cell: str) -> None:
+    bench.write("p.csv", "prompt;doc_class_question_type\na;card name\n")
+    bench.write("s.txt", "Be short.")
+    fault = bench.fault(bench.row(**{column: cell}))
+    assert (fault.row, fault.column) == (1, column)
+    assert "none." in fault.message
+
+
+def test_a_template_with_an_unknown_column_is_a_fault_of_its_file(bench: Bench) -> None:
+    path = bench.write("p.csv", "prompt_template;doc_class_question_type\n{question} {unit};card name\n")
+    fault = bench.fault(bench.row(prompt_collection="p.csv"))
+    assert (fault.file, fault.row, fault.line, fault.column) == (str(path), 1, 2, "prompt_template")
+    assert "has no column unit" in fault.message
+
+
 # --- filters
 
 

@@ -88,7 +88,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "record-names": lambda: NAMES,
     "check-kinds": lambda: KINDS,
     "difference-columns": lambda: run_comparison.COLUMNS,
-    "prompt-columns": lambda: (prompts._PROMPT, prompts._KEY, prompts._CER),
+    "prompt-columns": lambda: (prompts._PROMPT, prompts._TEMPLATE, prompts._KEY, prompts._CER),
     "given-columns": lambda: given_answers._KNOWN,
     "metrics": lambda: METRICS,
     "normalisers": lambda: NORMALISERS,

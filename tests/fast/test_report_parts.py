@@ -219,5 +219,5 @@ def test_the_core_offers_its_sections_through_the_hook() -> None:
     from vlmhb.discovery.registry import Registry
 
     places = [(section.name, section.place) for section in Registry().report_sections()]
-    assert [name for name, _ in places[:3]] == ["summary", "leaderboard", "tradeoff"]
+    assert [name for name, _ in places[:3]] == ["summary", "leaderboard", "prompts"]
     assert [place for _, place in places] == sorted(place for _, place in places)

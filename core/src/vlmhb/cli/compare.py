@@ -51,7 +51,8 @@ def command(
     otherwise, since only there equal tokens can be expected. Exit code 0 when everything is equal or a near tie.
 
     With two run folders instead: how far apart the answers in RUN_A and RUN_B are, over the rows that both answered,
-    and whether that is more than chance. RUN:2 is row 2 of the run's config.
+    and whether that is more than chance. RUN:2 is row 2 of the run's config, RUN:2:terse that row
+    with the prompts of this name.
 
     \b
     Example:

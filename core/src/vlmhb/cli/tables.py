@@ -19,7 +19,9 @@ def print_summary(summary: Summary) -> None:
 
     metrics = list(dict.fromkeys(name for job in summary.jobs for name in job.job["metrics"]))
     table = Table(title="Means over the answered rows; errors and missing rows are counted beside them")
-    for name in ("config row", "dataset", "model", "backend", "document type"):
+    prompts = {job.job.get("prompts", "") for job in summary.jobs}
+    several = len(prompts) > 1
+    for name in ("config row", "dataset", "model", "backend", *(["prompts"] if several else []), "document type"):
         table.add_column(name)
     for name in ("rows", "errors", "missing"):
         table.add_column(name, justify="right")
@@ -30,6 +32,7 @@ def print_summary(summary: Summary) -> None:
             front = [
                 str(job.job["config_row"]),
                 *(job.job[name] for name in ("dataset", "model_name", "backend")),
+                *([job.job.get("prompts") or "(the dataset's)"] if several else []),
                 label,
             ]
             counts = [str(row[name]) for name in _COUNTS]

@@ -23,7 +23,7 @@ from vlmhb.stats.paired import holm, mcnemar_p, sign_flip_p, smallest_detectable
 if TYPE_CHECKING:
     import polars
 
-_CHOSEN = re.compile(r"(.+):(\d+)")
+_CHOSEN = re.compile(r"(.+?):(\d+)(?::(.+))?")
 GROUPS = ("doc_class", "question_type")
 
 
@@ -94,7 +94,8 @@ def compare_runs(first: str, second: str, registry: Registry, group_by: str | No
     """Compare two runs, dataset by dataset.
 
     Args:
-        first, second: run folders; ``FOLDER:2`` is row 2 of the run's config.
+        first, second: run folders; ``FOLDER:2`` is row 2 of the run's config, ``FOLDER:2:terse`` that row with the
+            prompts of this name.
         registry: where metrics are found.
         group_by: one of :data:`GROUPS`, to compare each of its values too.
 
@@ -115,6 +116,10 @@ def _jobs(written: str, registry: Registry) -> list[tuple[Path, LoadedJob]]:
         jobs = tuple(job for job in jobs if job.description["config_row"] == int(match[2]))
         if not jobs:
             raise RunError(f"the run {folder} has no row {match[2]} of its config")
+        names = [job.description.get("prompts", "") for job in jobs]
+        if match[3] and match[3] not in names:
+            raise RunError(f"row {match[2]} of the run {folder} has no prompts {match[3]}; it has {', '.join(names)}")
+        jobs = tuple(job for job, name in zip(jobs, names, strict=True) if match[3] in (None, name))
     return [(folder, job) for job in jobs]
 
 
@@ -136,12 +141,18 @@ def _pairs(
         for item in left:
             same = [other for other in right if _kind(other[1]) == _kind(item[1])]
             if len(same) != 1 or sum(_kind(other[1]) == _kind(item[1]) for other in left) != 1:
-                rows = ", ".join(str(job.description["config_row"]) for _, job in (*left, *right))
+                rows = ", ".join(_row(job) for _, job in (*left, *right))
                 raise RunError(
                     f"it is not clear which rows of the configs to compare on {dataset} ({rows}); "
-                    f"name them: {first}:1 {second}:1"
+                    f"name them: {first}:{_row(left[0][1])} {second}:{_row(right[-1][1])}"
                 )
             yield item, same[0]
+
+
+def _row(job: LoadedJob) -> str:
+    """A job as it is named behind the run's folder: its row, and its prompts where it has some."""
+    said = job.description
+    return ":".join(filter(None, (str(said["config_row"]), said.get("prompts", ""))))
 
 
 def _kind(job: LoadedJob) -> tuple[str, str, str, str]:
@@ -265,4 +276,5 @@ def _answers(folder: Path, job: LoadedJob) -> Iterator[tuple[int, tuple[str, str
 
 def _label(folder: Path, job: LoadedJob) -> str:
     said = job.description
-    return f"{said['model_name']} on {said['backend']} ({folder.name}, row {said['config_row']})"
+    prompts = f", {said['prompts']}" if said.get("prompts") else ""
+    return f"{said['model_name']} on {said['backend']} ({folder.name}, row {said['config_row']}{prompts})"

@@ -14,7 +14,8 @@ _USER_CONFIG = """\
 # backend                the engine: hf, vllm, sglang; empty takes the only one installed
 # model_name             a row of vlm_base.csv, a model that a plugin ships, a folder, or a hub id (organisation/name)
 # system_prompt          a text, or a file under SystemPrompts/
-# prompt_collection      a file under PromptCollections/<task>/ whose prompts replace the dataset's questions
+# prompt_collection      a file under PromptCollections/<task>/ whose prompts replace the dataset's questions; a list
+#                        of files compares them
 # metrics                a list: CER, WER, exact_match, ...
 # metrics_aggregators    a list of tables: general, by_id, by_doc_question, by_doc_type; empty makes all
 # only_evaluate_metrics  True scores the stored answers again and generates nothing

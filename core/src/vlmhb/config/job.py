@@ -75,7 +75,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One row of the config, checked and complete.
+    """One row of the config, checked and complete; of a row with several prompts one job for each.
 
     Attributes:
         config_row: number of the row in the config file, from 1.
@@ -89,6 +89,7 @@ class Job:
         sampling: how answers are generated.
         system_prompt: its text, or None for the chat template's own.
         prompts: the prompt collection, or None.
+        prompts_name: what both kinds of prompts are called in the tables; empty without any.
         metrics: names of the registry's metrics, in the order written.
         aggregators: names of the tables to make.
         normalize: names of the text normalisers, in the order in which they are applied.
@@ -107,6 +108,7 @@ class Job:
     sampling: SamplingParams
     system_prompt: str | None
     prompts: PromptCollection | None
+    prompts_name: str
     metrics: tuple[str, ...]
     aggregators: tuple[str, ...]
     normalize: tuple[str, ...]

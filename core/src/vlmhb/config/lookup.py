@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from vlmhb.config.cells import CellError
+from vlmhb.config.cells import CellError, parse_names
 from vlmhb.config.job import Registry
 from vlmhb.config.names import nearest
 from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel
@@ -18,6 +18,8 @@ from vlmhb.errors import DatasetError, MissingPackageError
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _MOST_LISTED = 1000
+SYSTEM_PROMPT = "system prompt"
+"""What a system prompt is called in tables that is no file."""
 
 
 class FoundModel(NamedTuple):
@@ -119,16 +121,21 @@ class Places:
 
     # --- prompts
 
-    def prompts(self, written: str, task: str) -> PromptCollection:
-        """Read a prompt collection.
+    def prompts(self, written: str, task: str) -> dict[str, PromptCollection]:
+        """Read a prompt collection, or several of a list, each by its name.
 
         Raises:
             CellError: there is no such file.
-            ConfigError: the file has faults.
+            ConfigError: a file has faults.
         """
-        collections = self.data / "PromptCollections"
-        name = _slashes(written)
-        places = [collections / task / name, collections / name, self.config / name]
+        whole = _first_file(self._prompt_places("PromptCollections", written, task))
+        files = [written] if whole else parse_names(written)
+        if not files:
+            raise CellError(f"{written!r} names no prompt collection.")
+        return dict(zip(_stems(files), [self._collection(file, task) for file in files], strict=True))
+
+    def _collection(self, written: str, task: str) -> PromptCollection:
+        places = self._prompt_places("PromptCollections", written, task)
         path = _first_file(places)
         if path is None:
             raise CellError(f"there is no prompt collection {written!r}.", f"Looked for {_listed(places)}.")
@@ -136,22 +143,43 @@ class Places:
             self._prompts[path] = read_prompts(path)
         return self._prompts[path]
 
-    def system_prompt(self, written: str, task: str) -> str:
-        """The text of a system prompt: that of a file, if there is one, else the cell itself.
+    def system_prompts(self, written: str, task: str) -> dict[str, str]:
+        """System prompts by their names: the text of a file, if there is one, else the cell itself.
+
+        A cell in brackets whose every item is a file, or looks like the name of one (``.txt``), has several.
 
         Raises:
-            CellError: the cell looks like a file's name (``.txt``), and there is no such file.
-            ConfigError: the file has faults.
+            CellError: what looks like a file's name is none.
+            ConfigError: a file has faults.
         """
-        folder = self.data / "SystemPrompts"
-        name = _slashes(written)
-        places = [folder / task / name, folder / name, self.config / name]
-        path = _first_file(places) if "\n" not in written else None
-        if path is not None:
-            return read_system_prompt(path)
-        if written.casefold().endswith(".txt") and "\n" not in written:
+        if written.startswith("[") and written.endswith("]"):
+            try:
+                files = parse_names(written)
+            except CellError:
+                files = ()
+            if files and all(self._is_system_prompt(file, task) for file in files):
+                return dict(zip(_stems(files), [self._system_prompt(file, task) for file in files], strict=True))
+        is_file = self._is_system_prompt(written, task)
+        return {_stems([written])[0] if is_file else SYSTEM_PROMPT: self._system_prompt(written, task)}
+
+    def _is_system_prompt(self, written: str, task: str) -> bool:
+        if "\n" in written:
+            return False
+        places = self._prompt_places("SystemPrompts", written, task)
+        return written.casefold().endswith(".txt") or _first_file(places) is not None
+
+    def _system_prompt(self, written: str, task: str) -> str:
+        if not self._is_system_prompt(written, task):
+            return written
+        places = self._prompt_places("SystemPrompts", written, task)
+        path = _first_file(places)
+        if path is None:
             raise CellError(f"there is no system prompt file {written!r}.", f"Looked for {_listed(places)}.")
-        return written
+        return read_system_prompt(path)
+
+    def _prompt_places(self, folder: str, written: str, task: str) -> list[Path]:
+        name = _slashes(written)
+        return [self.data / folder / task / name, self.data / folder / name, self.config / name]
 
     # --- models
 
@@ -198,6 +226,12 @@ def model_at(written: str, folder: Path) -> FoundModel:
 def is_hub_id(text: str, folder: Path) -> bool:
     """Whether a text is a hub id: organisation/name, and the first part is no folder at hand."""
     return _HUB_ID.fullmatch(text) is not None and not _exists(folder / text.split("/")[0])
+
+
+def _stems(files: Sequence[str]) -> list[str]:
+    """What files are called in tables: without folder and extension, or as written where that is not unique."""
+    stems = [Path(_slashes(file)).stem for file in files]
+    return stems if len(set(stems)) == len(stems) else list(files)
 
 
 def _slashes(written: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vlmhb.config import columns
 from vlmhb.config.cells import CellError, parse_bool
@@ -18,8 +19,9 @@ from vlmhb.config.sampling import checked_overrides, sampling_of
 from vlmhb.config.sheet import Row, Setting, read_sheet
 from vlmhb.config.vlm_base import VlmBase, read_vlm_base, written_backend
 from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.dataset import Dataset
 from vlmhb.data.prompts import PromptCollection
-from vlmhb.errors import ConfigError, Fault
+from vlmhb.errors import ConfigError, DatasetError, Fault
 
 T = TypeVar("T")
 
@@ -40,7 +42,7 @@ def read_plan_config(path: Path, registry: Registry, overrides: Overrides | None
     notes: list[str] = []
     rows = read_sheet(path, columns.USER_CONFIG_COLUMNS, faults, notes)
     planner = _Planner(path.parent, registry, overrides or Overrides(), faults, notes)
-    jobs = [job for row in rows if (job := planner.job(row))]
+    jobs = [job for row in rows for job in planner.jobs(row)]
     if faults:
         raise ConfigError(_in_order(faults, str(path)))
     return Plan(jobs, list(dict.fromkeys(notes)))
@@ -69,8 +71,8 @@ class _Planner:
         self._models = Models(base, str(base_path), self._places, overrides)
         self._groups = Groups()
 
-    def job(self, row: Row) -> Job | None:
-        """The job of a row, or None when something is wrong with it."""
+    def jobs(self, row: Row) -> list[Job]:
+        """The jobs of a row: one, or one for each of its prompts; none when something is wrong with it."""
         faults = self._faults
         before = len(faults)
         faults.extend(
@@ -91,17 +93,14 @@ class _Planner:
         model_path = found.path if found else row.text("model_name")
         spec = self._models.spec(row, backend or "", info, model_path, faults)
         sampling = sampling_of(row, self._sampling_overrides, found.path if found else None, faults, self._notes)
-        system_prompt = self._try(row, "system_prompt", lambda text: self._places.system_prompt(text, task))
-        prompts: PromptCollection | None = self._try(
-            row, "prompt_collection", lambda text: self._places.prompts(text, task)
-        )
+        variants = self._prompts(row, dataset, task)
         metrics = self._chosen(row, "metrics", self._metrics) or self._default_metrics()
         aggregators = self._chosen(row, "metrics_aggregators", self._aggregators) or self._aggregators.shown
         normalize = self._chosen(row, "normalize", self._normalizers) or DEFAULT_NORMALIZE
         classes, types = filters_of(row, dataset, self._groups, faults) if dataset else ((), ())
         if len(faults) > before or dataset is None or backend is None:
-            return None
-        return Job(
+            return []
+        job = Job(
             config_row=row.number,
             dataset_name=row.text("dataset"),
             dataset=dataset,
@@ -111,8 +110,9 @@ class _Planner:
             model_family=found.family if found else "",
             spec=spec,
             sampling=sampling,
-            system_prompt=system_prompt,
-            prompts=prompts,
+            system_prompt=None,
+            prompts=None,
+            prompts_name="",
             metrics=metrics,
             aggregators=aggregators,
             normalize=normalize,
@@ -120,6 +120,28 @@ class _Planner:
             filter_doc_class=classes,
             filter_question_type=types,
         )
+        return [replace(job, **variant) for variant in variants]
+
+    def _prompts(self, row: Row, dataset: Dataset | None, task: str) -> list[dict[str, Any]]:
+        """The fields of a job that say what it asks with: each prompt collection with each system prompt."""
+        collections = self._try(row, "prompt_collection", lambda text: self._places.prompts(text, task))
+        systems = self._try(row, "system_prompt", lambda text: self._places.system_prompts(text, task))
+        try:
+            for collection in (collections or {}).values():
+                self._faults.extend(collection.unknown_values(dataset) if dataset else ())
+        except DatasetError as error:
+            self._faults.append(row.fault("dataset", str(error)))
+        asked: Mapping[str, PromptCollection | None] = collections or {"": None}
+        said: Mapping[str, str | None] = systems or {"": None}
+        return [
+            {
+                "prompts": collection,
+                "system_prompt": system,
+                "prompts_name": " + ".join(filter(None, (name, system_name))),
+            }
+            for name, collection in asked.items()
+            for system_name, system in said.items()
+        ]
 
     def _backend(self, row: Row, only_evaluate: bool) -> tuple[str | None, BackendInfo | None]:
         """The backend of a row and what it says about itself; a row that generates nothing needs no usable one."""

@@ -62,11 +62,17 @@ class _Saved(Dataset):
     def __iter__(self) -> Iterator[Sample]:
         row = 0
         for split, table in self._splits.items():
-            used = table.select_columns(used_columns(table.column_names, self._columns)).with_format("arrow")
+            used = table.select_columns(self._used(table)).with_format("arrow")
             for batch in used.iter(batch_size=_ROWS_AT_ONCE):
                 for record in batch.to_pylist():
                     row += 1
                     yield self._reader.sample(row, record, split=split)
+
+    def _used(self, table: Any) -> list[str]:
+        """The columns with the values of a sample, and those that a prompt template can name."""
+        used = set(used_columns(table.column_names, self._columns))
+        kinds = {name: getattr(kind, "dtype", "binary") for name, kind in table.features.items()}
+        return [name for name, kind in kinds.items() if name in used or "binary" not in kind]
 
     def image_file(self, written: str) -> Path | None:
         """The file of an image that stood in its column as bytes."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.embedded import embedded_file
 from vlmhb.data.records import COLUMN_OPTIONS, NAMES, RecordReader, columns_of
 from vlmhb.errors import DatasetError
 
+if TYPE_CHECKING:
+    import polars
+
 _ROWS_AT_ONCE = 64
+_BYTES = "Binary"
 _SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")
 SPLIT_OPTION = {"split": "the only split to read"}
 
@@ -47,7 +51,7 @@ class ParquetFormat(DatasetFormat):
                     f"{path} has no split {wanted!r}; it has {', '.join(filter(None, splits)) or 'none'}."
                 )
         for file in files:
-            check_columns(file, _columns(file), columns_of(options))
+            check_columns(file, _schema(file), columns_of(options))
         return _Parquet(path if path.is_dir() else path.parent, name, files, columns_of(options))
 
 
@@ -63,9 +67,15 @@ class _Parquet(Dataset):
         row = 0
         for file in self._files:
             split = split_of(file)
-            for record in _records(file, used_columns(_columns(file), self._columns)):
+            for record in _records(file, self._used(file)):
                 row += 1
                 yield self._reader.sample(row, record, split=split)
+
+    def _used(self, file: Path) -> list[str]:
+        """The columns with the values of a sample, and those that a prompt template can name."""
+        schema = _schema(file)
+        used = used_columns(schema, self._columns)
+        return [name for name, kind in schema.items() if name in used or not (kind.is_nested() or str(kind) == _BYTES)]
 
     def image_file(self, written: str) -> Path | None:
         """The file of an image that stood in its column as bytes."""
@@ -107,11 +117,11 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.suffix.casefold() == ".parquet" and path.is_file() else []
 
 
-def _columns(file: Path) -> list[str]:
+def _schema(file: Path) -> dict[str, polars.DataType]:
     import polars as pl
 
     try:
-        return list(pl.read_parquet_schema(file))
+        return dict(pl.read_parquet_schema(file))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DatasetError(f"{file} cannot be read as Parquet: {error}") from error
 

@@ -52,6 +52,7 @@ class RecordReader:
     def __init__(self, root: Path, columns: Mapping[str, str] | None = None) -> None:
         self._root = root
         self._names = NAMES | {name: (column,) for name, column in (columns or {}).items()}
+        self._taken = frozenset(name for names in self._names.values() for name in names) | {*NAMES["answer"]}
 
     def sample(self, row: int, record: Mapping[str, Any], **defaults: Any) -> Sample:
         """The sample of a record; what is wrong with it is the sample's ``problem``.
@@ -77,7 +78,12 @@ class RecordReader:
         elif "reference" not in fields:
             fields["reference"] = ""
             problems.append(NO_ANSWER)
-        return Sample(**{**fields, "row": row, "problem": "; ".join(problems) or None})
+        further = {
+            name.casefold(): as_text(value)
+            for name, value in record.items()
+            if name not in self._taken and not isinstance(value, bytes | dict | list)
+        }
+        return Sample(**{**fields, "row": row, "fields": further, "problem": "; ".join(problems) or None})
 
     def _field(self, name: str, value: Any) -> Any:
         if name == "images":

@@ -18,6 +18,7 @@ from vlmhb.data.tables import Table, TableError
 from vlmhb.errors import DatasetError, ImageError
 
 _LONGEST_INDEX = 64
+_USED = ("index", "image", "question", "answer", "doc_class", "question_type", "split")
 _INSTRUCTION = "Please select the correct answer from the options above."
 
 
@@ -53,8 +54,10 @@ class _Tsv(Dataset):
         self.name = name
         self.root = table.path.parent
         self._table = table
-        names = (letter.casefold() for letter in ascii_uppercase)
+        names = [letter.casefold() for letter in ascii_uppercase]
         self._options = [table.columns[name] for name in names if name in table.columns]
+        used = {*_USED, *names}
+        self._further = {name: at for name, at in table.columns.items() if name and name not in used}
 
     def __iter__(self) -> Iterator[Sample]:
         return samples_of(self._table, self._sample)
@@ -84,6 +87,7 @@ class _Tsv(Dataset):
             doc_class=self._cell(cells, "doc_class"),
             question_type=self._cell(cells, "question_type") or self._cell(cells, "category"),
             split=self._cell(cells, "split"),
+            fields={name: cells[at] for name, at in self._further.items()},
         )
 
     def _cell(self, cells: list[str], column: str) -> str:

@@ -3,7 +3,7 @@
 Columns: ``data_index`` (the document, not the row), ``image_path`` (relative to the folder; a bracket list of several),
 ``question`` (or ``prompt``), ``answer``; optional ``split``, ``doc_class``, ``question_type``, ``answer_bbox``, and
 what vlmhb adds: ``other_answers`` and ``choices`` (bracket lists), ``json_schema`` (a file of the folder, or JSON).
-Other columns mean nothing here.
+Other columns can stand in prompt templates.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class _Folder(Dataset):
                 f"its header has {', '.join(filter(None, table.header))}."
             )
         self._at = {column: columns[column] for column in COLUMNS if column in columns}
+        self._further = {name: at for name, at in columns.items() if name and at not in self._at.values()}
 
     def __iter__(self) -> Iterator[Sample]:
         return samples_of(self._table, self._sample)
@@ -88,6 +89,7 @@ class _Folder(Dataset):
             question=question,
             reference=answer,
             problem=problem,
+            fields={name: cells[at] for name, at in self._further.items()},
             **fields,
         )
 

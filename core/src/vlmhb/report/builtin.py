@@ -8,12 +8,13 @@ from vlmhb.contract.report import ReportSection
 
 @hookimpl
 def vlmhb_report_sections() -> list[ReportSection]:
-    """Summary, leaderboard, accuracy against speed, heat map, analysis, samples, speed, failures, manifest."""
+    """Summary, leaderboard, prompts, accuracy against speed, heat map, analysis, samples, speed, failures, manifest."""
     from vlmhb.report.sections.analysis import AnalysisSection
     from vlmhb.report.sections.failures import FailuresSection
     from vlmhb.report.sections.heatmap import HeatmapSection
     from vlmhb.report.sections.leaderboard import LeaderboardSection
     from vlmhb.report.sections.manifest import ManifestSection
+    from vlmhb.report.sections.prompts import PromptsSection
     from vlmhb.report.sections.samples import SamplesSection
     from vlmhb.report.sections.speed import SpeedSection
     from vlmhb.report.sections.summary import SummarySection
@@ -22,6 +23,7 @@ def vlmhb_report_sections() -> list[ReportSection]:
     return [
         SummarySection(),
         LeaderboardSection(),
+        PromptsSection(),
         TradeoffSection(),
         HeatmapSection(),
         AnalysisSection(),

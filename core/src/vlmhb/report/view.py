@@ -98,17 +98,20 @@ def _entries(jobs: Sequence[tuple[LoadedRun, LoadedJob]]) -> tuple[ReportEntry, 
 
 def _parts(run: LoadedRun, job: LoadedJob) -> dict[str, str]:
     said = job.description
-    prompts = [Path(said["prompt_collection"]).stem] if said.get("prompt_collection") else []
-    if said.get("system_prompt"):
-        prompts.append("system prompt")
     return {
         "model": said["model_name"],
         "backend": said["backend"],
-        "prompts": " + ".join(prompts),
+        "prompts": said.get("prompts") or _prompts_of(said),
         "dataset": job.dataset,
         "run": run.folder.resolve().name,
         "row": f"row {said['config_row']}",
     }
+
+
+def _prompts_of(said: Mapping[str, Any]) -> str:
+    """What the prompts of a run are called that was made before prompts had names."""
+    names = [Path(said["prompt_collection"]).stem] if said.get("prompt_collection") else []
+    return " + ".join([*names, "system prompt"] if said.get("system_prompt") else names)
 
 
 def _labels(parts: Sequence[dict[str, str]]) -> list[str]:

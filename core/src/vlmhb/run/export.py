@@ -39,7 +39,7 @@ _ANSWER_COLUMNS = (
     *("row", "data_index", "image_path", "question", "reference", "other_references", "answer", "status", "error"),
     *("scored_answer", "flags", "doc_class", "question_type", "split", "finish_reason"),
     *("prompt_tokens", "cached_tokens", "output_tokens"),
-    *("queue_time", "time_to_first_token", "time_per_output_token", "total_time", "notes"),
+    *("queue_time", "time_to_first_token", "time_per_output_token", "total_time", "notes", "prompts"),
 )
 
 
@@ -109,7 +109,7 @@ def _answer_lines(
     store: RunStore, number: int, job: dict[str, Any], scorer: Scorer, metrics: list[str]
 ) -> Iterator[list[str]]:
     """Lines of ``answers.csv`` of one job; feeds the job's scorer on the way."""
-    front = {name: job[name] for name in _JOB_COLUMNS}
+    front = {name: job[name] for name in _JOB_COLUMNS} | {"prompts": job.get("prompts", "")}
     for frame in _frames(store, number, job):
         scored = scorer.add(frame.select(SCORED))
         extra = [name for name in scored.columns if name not in frame.columns]
@@ -141,6 +141,12 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def _front(job: dict[str, Any]) -> dict[str, Any]:
+    """The first columns of a line of ``metrics/*.csv``."""
+    front = {name: job[name] for name in _JOB_COLUMNS}
+    return front | {"normalize": ",".join(job["normalize"]), "prompts": job.get("prompts", "")}
+
+
 def _job_tables(job: dict[str, Any], scorer: Scorer) -> JobTables:
     return JobTables(job=job, tables={name: scorer.table(name).to_dicts() for name in job["aggregators"]})
 
@@ -152,11 +158,7 @@ def _write_metrics(home: RunFolder, jobs: tuple[JobTables, ...]) -> None:
     for old in home.metrics.glob("*.csv"):
         old.unlink()
     for aggregator in dict.fromkeys(name for job in jobs for name in job.tables):
-        lines = [
-            {**{name: job.job[name] for name in _JOB_COLUMNS}, "normalize": ",".join(job.job["normalize"]), **row}
-            for job in jobs
-            for row in job.tables.get(aggregator, ())
-        ]
+        lines = [{**_front(job.job), **row} for job in jobs for row in job.tables.get(aggregator, ())]
         columns = list(dict.fromkeys(name for line in lines for name in line))
         home.metrics.mkdir(parents=True, exist_ok=True)
         cells = ([_cell(line.get(name)) for name in columns] for line in lines)

@@ -67,6 +67,7 @@ def describe_job(job: Job, info: BackendInfo) -> dict[str, Any]:
         "ignored_model_defaults": _model_defaults(job),
         "system_prompt": job.system_prompt,
         "prompt_collection": str(job.prompts.path) if job.prompts else None,
+        "prompts": job.prompts_name,
         "metrics": list(job.metrics),
         "aggregators": list(job.aggregators),
         "normalize": list(job.normalize),

@@ -9,7 +9,9 @@ from markupsafe import Markup
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
 from vlmhb.report.figures import mean_of, mean_over, rank_metric, ranked, scored_samples
+from vlmhb.report.prompts import prompt_comparisons
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, number_cell, template
+from vlmhb.report.sections.prompts import prompts_sentence
 
 if TYPE_CHECKING:
     import polars
@@ -42,13 +44,14 @@ class LeaderboardSection(ReportSection):
             readings = self._readings(view, dataset, ordered, names)
             warning = "" if common is None else view.text("leaderboard.unequal", rows=len(common))
             texts = ", ".join(dict.fromkeys(name for entry in ordered for name in entry.normalize))
-            under = view.text("leaderboard.reading", normalize=texts or view.text("word.nothing"))
+            under = [view.text("leaderboard.reading", normalize=texts or view.text("word.nothing"))]
+            under += [prompts_sentence(view, one) for one in prompt_comparisons(view) if one.dataset == dataset]
             html.append(
                 template(
                     "leaderboard.html.j2", means=means, readings=readings, warning=warning, under=under, text=view.text
                 )
             )
-            markdown += [f"**{markdown_text(dataset)}**", means[0].markdown(), markdown_text(under)]
+            markdown += [f"**{markdown_text(dataset)}**", means[0].markdown(), *map(markdown_text, under)]
             if warning:
                 markdown += [f"> {markdown_text(warning)}", means[1].markdown()]
         return Fragment(html=Markup("").join(html), markdown="\n\n".join(markdown) + "\n")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vlmhb.contract.report import Fragment, ReportSection, ReportView
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, seconds, template
+from vlmhb.stats.speed import per_second, quantile, share_of
 
 if TYPE_CHECKING:
     import polars
@@ -35,15 +36,15 @@ def throughput(rows: polars.DataFrame) -> Throughput:
     gaps = timed["answered_at"].diff().drop_nulls()
     paused = float(gaps.filter(gaps > PAUSE).sum())
     working = float(gaps.sum()) - paused
-    if working <= 0:
-        return Throughput(None, None, paused)
     tokens = timed["output_tokens"].slice(1)
-    known = len(tokens) - tokens.null_count() == len(tokens)
-    return Throughput(len(gaps) / working, float(tokens.sum()) / working if known else None, paused)
+    known = not tokens.null_count()
+    return Throughput(
+        per_second(len(gaps), working), per_second(float(tokens.sum()), working) if known else None, paused
+    )
 
 
 class SpeedSection(ReportSection):
-    """Medians and 95th percentiles of the times, and throughput."""
+    """Medians, 90th and 99th percentiles of the times, and throughput; formulas as in ``vlmhb bench``."""
 
     name = "speed"
     place = 70
@@ -54,10 +55,14 @@ class SpeedSection(ReportSection):
 
     def render(self, view: ReportView) -> Fragment:
         """One table; "n/a" where an engine does not measure a value."""
+        import polars as pl
+
         none = view.text("word.none")
         many = len(view.datasets) > 1
         header = [view.text("word.label"), *([view.text("word.dataset")] if many else [])]
-        header += [view.text(f"speed.{name}") for name in ("timed", *_TIMES, "answers", "tokens", "prompt", "output")]
+        header += [
+            view.text(f"speed.{name}") for name in ("timed", *_TIMES, "answers", "tokens", "prompt", "output", "cached")
+        ]
         lines, paused = [], 0.0
         for entry in view.entries:
             rows = view.rows(entry)
@@ -68,8 +73,11 @@ class SpeedSection(ReportSection):
             line += [_percentiles(view, rows[name]) for name in _TIMES]
             line += [Cell(none if one is None else f"{one:.3g}", sort=one) for one in (rate.answers, rate.tokens)]
             for name in ("prompt_tokens", "output_tokens"):
-                middle = rows[name].quantile(0.5)
+                middle = quantile(rows[name].drop_nulls().to_list(), 0.5)
                 line.append(Cell(none) if middle is None else Cell(f"{middle:.0f}", sort=middle))
+            timed = rows.filter(pl.col("total_time").is_not_null())
+            cached = share_of(timed["cached_tokens"].to_list(), timed["prompt_tokens"].to_list())
+            line.append(Cell(none) if cached is None else Cell(f"{cached:.0%}", sort=cached))
             lines.append(line)
         table = Table(view.text("speed.caption"), header, lines, frozenset(range(1 + many, len(header))))
         notes = [view.text("speed.note")]
@@ -82,7 +90,9 @@ class SpeedSection(ReportSection):
 
 
 def _percentiles(view: ReportView, times: polars.Series) -> Cell:
-    middle, high = times.quantile(0.5), times.quantile(0.95)
+    known = times.drop_nulls().to_list()
+    middle = quantile(known, 0.5)
     if middle is None:
         return Cell(view.text("word.none"))
-    return Cell(seconds(view, middle), sort=middle, hint=f"p95 {seconds(view, high)}")
+    high = (f"p{share:.0%}".rstrip("%") + f" {seconds(view, quantile(known, share))}" for share in (0.9, 0.99))
+    return Cell(seconds(view, middle), sort=middle, hint=", ".join(high))
