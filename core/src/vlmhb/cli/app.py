@@ -9,7 +9,20 @@ from typing import Any
 
 import click
 
-COMMANDS = ("run", "generate", "compare", "doctor", "backends", "env", "dataset", "score", "report", "init", "demo")
+COMMANDS = (
+    "run",
+    "generate",
+    "compare",
+    "bench",
+    "doctor",
+    "backends",
+    "env",
+    "dataset",
+    "score",
+    "report",
+    "init",
+    "demo",
+)
 
 
 class ExitCode(IntEnum):

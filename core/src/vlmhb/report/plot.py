@@ -18,13 +18,14 @@ _LOGARITHMIC_FROM = 8.0
 
 
 class Point(NamedTuple):
-    """One point and the interval of its y."""
+    """One point and the interval of its y; points of the same ``series``, if it is not empty, are joined in order."""
 
     label: str
     x: float
     y: float
     low: float
     high: float
+    series: str = ""
 
 
 class Axis(NamedTuple):
@@ -74,9 +75,12 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, alternative: st
         }
         for number, p in enumerate(points, 1)
     ]
+    series = dict.fromkeys(p.series for p in points if p.series)
+    lines = [" ".join(f"{x.at(p.x)},{y.at(p.y)}" for p in points if p.series == name) for name in series]
     return template(
         "plot.svg.j2",
         marks=marks,
+        lines=lines,
         x_ticks=x.ticks(),
         y_ticks=y.ticks(),
         x_title=x_title,
