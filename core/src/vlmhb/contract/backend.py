@@ -10,8 +10,8 @@ import msgspec
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine can do. The defaults describe the smallest useful engine.
 
-    ``continuous``: requests join while others are being answered, and :meth:`GenerationControl.may_read` is asked before
-    each read. An engine without it gets requests that come over time in lots, each answered before the next.
+    ``continuous``: requests join while others are being answered, and :meth:`GenerationControl.may_read` is asked
+    before each read. An engine without it gets requests that come over time in lots, each answered before the next.
     """
 
     text_only: bool = True
