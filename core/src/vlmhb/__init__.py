@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
     from vlmhb.contract.request import GenerationRequest, ImageInput, ImagePart, Message, SamplingParams, TextPart
     from vlmhb.contract.result import Failure, GenerationResult, TokenLogprob
+    from vlmhb.contract.twin import Twin
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ _HOME = {
         "TextPart",
     ),
     "vlmhb.contract.result": ("Failure", "GenerationResult", "TokenLogprob"),
+    "vlmhb.contract.twin": ("Twin",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -77,6 +79,7 @@ __all__ = [
     "Support",
     "TextPart",
     "TokenLogprob",
+    "Twin",
     "__version__",
     "backends",
     "hookimpl",

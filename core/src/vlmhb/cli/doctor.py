@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.model import ModelSpec
     from vlmhb.doctor.diagnosis import Diagnosis, EngineVerdict
     from vlmhb.doctor.memory import Memory
+    from vlmhb.doctor.probe import Probe
     from vlmhb.engines import Engines
 
 _LABEL = 15
@@ -22,22 +23,33 @@ _LABEL = 15
 @click.command("doctor", short_help="Would this model run here, and on which engine?")
 @click.argument("model")
 @click.option("--backend", "-b", "backends", multiple=True, help="Ask this engine only; repeatable. [default: all]")
+@click.option("--probe", "probing", is_flag=True, help="Also try a tiny random model of the same architecture.")
 @click.option("--fresh", is_flag=True, help="Ask the engines again, whatever they said before.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @model_options
 @click.pass_context
 def command(
-    ctx: click.Context, model: str, backends: tuple[str, ...], fresh: bool, as_json: bool, options: tuple[str, ...]
+    ctx: click.Context,
+    model: str,
+    backends: tuple[str, ...],
+    probing: bool,
+    fresh: bool,
+    as_json: bool,
+    options: tuple[str, ...],
 ) -> None:
     """Say what MODEL needs and which engines could load it, from its configs alone; no weights are read.
 
     MODEL is a folder, a hub id that is in the hub's cache, or a model that a plugin ships. Each engine is asked in its
     own environment. Exit code 0 when one of those asked loads the model as it is asked for, 1 when none does.
 
+    With --probe a tiny model with random weights is made of the same architecture, and each engine's tokens are
+    compared with those of hf, in float32. Exit code 0 then also wants an engine whose tokens are the same.
+
     \b
     Example:
       vlmhb doctor ./model
       vlmhb doctor ./model -b vllm -o model_impl=transformers --json
+      vlmhb doctor ./model --probe
     """
     from vlmhb.doctor.diagnosis import diagnose
     from vlmhb.engines import Engines
@@ -45,14 +57,42 @@ def command(
     engines = Engines()
     asked = _known(engines, backends) or _all(engines)
     spec = _spec(engines, asked, model, options)
-    found = diagnose(model, spec, engines, asked, fresh=fresh, say=lambda text: click.echo(text, err=True))
+    found = diagnose(model, spec, engines, asked, fresh=fresh, say=_say)
+    probed = _probe(engines, spec, found) if probing else None
+    can = _can(found, probed)
     if as_json:
-        print_json({**_as_dict(found), "can": found.can()})
+        print_json({**_as_dict(found), **({"probe": _as_dict(probed)} if probed else {}), "can": can})
     else:
-        for line in _lines(found):
+        for line in (*_lines(found), *(_probe_lines(probed) if probed else ())):
             click.echo(line)
-    if not found.can():
+    if not can:
         ctx.exit(1)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _probe(engines: Engines, spec: ModelSpec, found: Diagnosis) -> Probe:
+    import tempfile
+    from pathlib import Path
+
+    from vlmhb.doctor.probe import Way, probe
+
+    ways = [Way(entry.backend, entry.implementation) for entry in found.engines if entry.implementation]
+    with tempfile.TemporaryDirectory(prefix="vlmhb-probe-") as folder:
+        return probe(engines, spec, ways, Path(folder), _say)
+
+
+def _can(found: Diagnosis, probed: Probe | None) -> bool:
+    """Whether an engine that was asked loads the model, and gives the reference's tokens where that was tried."""
+    if probed is None:
+        return found.can()
+    agreeing = {(cell.backend, cell.implementation) for cell in probed.cells if cell.agrees}
+    return any(
+        entry.chosen and entry.verdict == "supported" and (entry.backend, entry.implementation) in agreeing
+        for entry in found.engines
+    )
 
 
 def _spec(engines: Engines, asked: list[str], model: str, pairs: tuple[str, ...]) -> ModelSpec:
@@ -111,7 +151,7 @@ def _all(engines: Engines) -> list[str]:
     return names
 
 
-def _as_dict(found: Diagnosis) -> dict[str, object]:
+def _as_dict(found: Diagnosis | Probe) -> dict[str, object]:
     import msgspec
 
     content: dict[str, object] = msgspec.to_builtins(found)
@@ -142,6 +182,20 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     yield "Engines (* is what loading takes)"
     for entry in found.engines:
         yield from _verdict(entry)
+
+
+def _probe_lines(probed: Probe) -> Iterator[str]:
+    twin = probed.twin
+    yield ""
+    yield f"Probe: a random model of {twin.parameters:,} parameters, {len(probed.requests)} requests, float32"
+    for note in twin.notes:
+        yield f"  {note}"
+    for place, cell in enumerate(probed.cells):
+        # The first one's tokens are what the others are compared with.
+        words = "answers" if place == 0 and cell.outcome == "same tokens" else cell.words()
+        yield f"  {cell.name:<20} {words}"
+        if cell.unlike and cell.outcome not in ("same tokens", "refused", "fails"):
+            yield f"      the shortest request that shows it: {cell.unlike}"
 
 
 def _memory(memory: Memory) -> Iterator[str]:

@@ -17,11 +17,19 @@ CANDIDATES = 5
 
 
 class EngineAnswers(msgspec.Struct, frozen=True):
-    """What one engine answered, by request id; ``problem`` says why it could not be asked at all."""
+    """What one engine answered, by request id.
+
+    Attributes:
+        name: the engine.
+        results: what it answered.
+        problem: why it could not be asked at all.
+        loaded: whether it loaded the model.
+    """
 
     name: str
     results: dict[str, GenerationResult]
     problem: str | None = None
+    loaded: bool = True
 
 
 class EngineComparison(msgspec.Struct, frozen=True):
@@ -58,15 +66,27 @@ def ask_engine(
         answered: told about each result.
     """
     try:
-        with open_model() as model:
-            logprobs = CANDIDATES if model.backend_info().capabilities.logprobs else 0
-            asked = [
-                msgspec.structs.replace(request, return_prompt_ids=True, logprobs=logprobs) for request in requests
-            ]
-            results = {}
-            for result in model.generate_requests(asked, GenerationControl()):
-                results[result.id] = result
-                answered(result)
+        opened = open_model()
+    except VlmhbError as error:
+        return EngineAnswers(name, {}, str(error), loaded=False)
+    with opened as model:
+        return ask_model(name, model, requests, answered)
+
+
+def ask_model(
+    name: str,
+    model: ModelInterface,
+    requests: Sequence[GenerationRequest],
+    answered: Callable[[GenerationResult], None],
+) -> EngineAnswers:
+    """The same with a model that is loaded, and stays so."""
+    results: dict[str, GenerationResult] = {}
+    try:
+        logprobs = CANDIDATES if model.backend_info().capabilities.logprobs else 0
+        asked = [msgspec.structs.replace(request, return_prompt_ids=True, logprobs=logprobs) for request in requests]
+        for result in model.generate_requests(asked, GenerationControl()):
+            results[result.id] = result
+            answered(result)
     except VlmhbError as error:
         return EngineAnswers(name, {}, str(error))
     return EngineAnswers(name, results)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.report import ReportSection
     from vlmhb.contract.request import GenerationRequest
     from vlmhb.contract.result import GenerationResult
+    from vlmhb.contract.twin import Twin
 
 hookspec = pluggy.HookspecMarker("vlmhb")
 hookimpl = pluggy.HookimplMarker("vlmhb")
@@ -76,6 +77,22 @@ def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
     :param spec: the model, a folder on disk; its ``options`` are not checked.
     :returns: a verdict for each implementation; None when the plugin cannot tell. A model that cannot be used is a
         verdict, not an exception; what is raised nevertheless is shown as ``unknown``, with the message.
+    """
+
+
+@hookspec(firstresult=True)
+def vlmhb_make_twin(backend: str, spec: ModelSpec, out: str) -> Twin | None:
+    """Write a tiny random model of a folder's architecture, the same each time.
+
+    Called by ``vlmhb doctor --probe``, in a child process of its own inside the engine's environment. The folder's
+    config is enough; its tokenizer and processor are kept where it has them. Code from it runs only when the spec
+    allows it. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :param spec: the model, a folder on disk.
+    :param out: the twin's folder, which is not there yet.
+    :returns: the twin; None when the plugin makes none.
+    :raises vlmhb.errors.ModelLoadError: this architecture cannot be made small; the message says why.
     """
 
 

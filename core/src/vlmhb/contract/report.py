@@ -87,8 +87,9 @@ class ReportView(Protocol):
 
         Columns: ``row``, ``question``, ``reference``, ``answer``, ``compared_reference`` and ``compared_answer``
         (normalised, as they were scored; null where there is no answer), ``other_references`` and
-        ``compared_others`` (lists: further accepted answers, and the same normalised), ``error``, ``notes``,
-        ``image_path``, ``images`` (JSON list of files), ``answer_bbox``.
+        ``compared_others`` (lists: further accepted answers, and the same normalised), ``nearest_reference`` (of all
+        accepted answers, normalised, the one nearest to the answer), ``error``, ``notes``, ``image_path``, ``images``
+        (JSON list of files), ``answer_bbox``.
         """
         ...
 
@@ -136,3 +137,11 @@ class ReportSection(ABC):
 
         Whatever is raised is shown in place of the section and does not harm the others.
         """
+
+    def tables(self, view: ReportView) -> Mapping[str, polars.DataFrame]:
+        """What the section shows as tables for programs, by name; asked only of sections that have been rendered.
+
+        Each is written as ``tables/<name>.csv`` and ``tables/<name>.parquet`` and linked below the section. Names are
+        file names without an extension, unique in the report; columns are texts, numbers or booleans.
+        """
+        return {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.check import ModelCheck
     from vlmhb.contract.request import GenerationRequest
     from vlmhb.contract.result import GenerationResult
+    from vlmhb.contract.twin import Twin
 
 T = TypeVar("T")
 
@@ -101,6 +102,16 @@ class Registry:
             backend, lambda hook: hook.vlmhb_check_model(backend=backend, spec=spec), "vlmhb_check_model"
         )
         return check
+
+    def make_twin(self, backend: str, spec: ModelSpec, out: str) -> Twin | None:
+        """Let a backend write a tiny random model of a folder's architecture; None when its plugin makes none.
+
+        Raises:
+            BackendNotFoundError, PluginError: as for :meth:`backend_info`.
+            ModelLoadError: the architecture cannot be made small.
+        """
+        twin: Twin | None = self._manager(backend).hook.vlmhb_make_twin(backend=backend, spec=spec, out=out)
+        return twin
 
     def load_model(self, backend: str, spec: ModelSpec) -> ModelInterface:
         """Load a model in this process.

@@ -2,7 +2,7 @@
 
 The answer goes to a file, since plugins may print. ``recipe BACKEND DEVICE FILE`` writes the recipe of a backend's
 environment; ``contents FILE`` writes what backends there are; ``check BACKEND SPEC FILE`` writes what a backend says
-about a model, with the spec as JSON.
+about a model, with the spec as JSON; ``twin BACKEND SPEC FOLDER FILE`` lets a backend make a model's twin.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from vlmhb.contract import CONTRACT_VERSION
 from vlmhb.contract.backend import BackendInfo, EnvironmentRecipe
 from vlmhb.contract.check import ModelCheck
 from vlmhb.contract.model import ModelSpec
+from vlmhb.contract.twin import Twin
 from vlmhb.errors import VlmhbError
 
 
@@ -45,6 +46,7 @@ class Outcome(msgspec.Struct, frozen=True):
     recipe: EnvironmentRecipe | None = None
     contents: Contents | None = None
     check: ModelCheck | None = None
+    twin: Twin | None = None
 
 
 def recipe(backend: str, device: str) -> Outcome:
@@ -78,7 +80,14 @@ def check(backend: str, spec: str) -> Outcome:
     return Outcome(check=Registry().check_model(backend, msgspec.json.decode(spec, type=ModelSpec)))
 
 
-WORKS: dict[str, Callable[..., Outcome]] = {"recipe": recipe, "contents": contents, "check": check}
+def twin(backend: str, spec: str, folder: str) -> Outcome:
+    """Let a backend write a model's twin."""
+    from vlmhb.discovery.registry import Registry
+
+    return Outcome(twin=Registry().make_twin(backend, msgspec.json.decode(spec, type=ModelSpec), folder))
+
+
+WORKS: dict[str, Callable[..., Outcome]] = {"recipe": recipe, "contents": contents, "check": check, "twin": twin}
 
 
 def main(arguments: list[str]) -> None:

@@ -62,6 +62,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         load_timeout: most time for loading the model, downloads included.
         start_timeout: most time for starting Python and importing the plugin.
         close_timeout: time to give the model back before the processes are ended by force.
+        same_process: load another model into the process that is there already, which imports nothing anew.
         on_event: told in one sentence what happens (a death, a restart), for a progress display.
     """
 
@@ -71,4 +72,5 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     load_timeout: float = 3600.0
     start_timeout: float = 180.0
     close_timeout: float = 20.0
+    same_process: bool = False
     on_event: Callable[[str], None] | None = None

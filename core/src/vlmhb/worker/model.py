@@ -100,7 +100,7 @@ class WorkerModel(ModelInterface):
             ModelLoadError: the engine refused the model, died of it, or took longer than ``load_timeout``.
             PluginError, BackendNotFoundError, WorkerError: there is no such engine in that environment.
         """
-        if self._spec is not None:
+        if self._spec is not None and not self._options.same_process:
             self.close()
         self._spec = spec
         try:

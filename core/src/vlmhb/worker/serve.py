@@ -194,6 +194,9 @@ class Server:
             return p.Refused(PluginError.__name__, message)
 
     def _load(self, spec: ModelSpec) -> p.Loaded:
+        if self._model is not None:
+            model, self._model = self._model, None
+            model.close()
         self._model = self._registry.load_model(self._backend, spec)
         facts = msgspec.to_builtins(self._model.facts(), str_keys=True, enc_hook=str)
         return p.Loaded(facts, self._model.backend_info())
@@ -223,7 +226,7 @@ class Server:
             del self._calls[call.number]
 
     def _results(self, call: Call, model: ModelInterface) -> Generator[GenerationResult]:
-        """The engine's results. Paced requests reach an engine that is not continuous in lots: all that wait, each time."""
+        """The engine's results. To an engine that is not continuous paced requests come in lots: all that wait."""
         in_lots = call.paced and not model.backend_info().capabilities.continuous
         while True:
             requests = self._requests(call, LOT_PATIENCE if in_lots else None)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vlmhb import BackendInfo, EnvironmentRecipe, ModelCheck, ModelSpec, hookimpl
+from vlmhb import BackendInfo, EnvironmentRecipe, ModelCheck, ModelSpec, Twin, hookimpl
 
 if TYPE_CHECKING:
     from vlmhb_hf.model import HuggingFaceModel
 
-__all__ = ["HuggingFaceModel", "vlmhb_backend_info", "vlmhb_check_model", "vlmhb_environment", "vlmhb_load"]
+__all__ = [
+    "HuggingFaceModel",
+    "vlmhb_backend_info",
+    "vlmhb_check_model",
+    "vlmhb_environment",
+    "vlmhb_load",
+    "vlmhb_make_twin",
+]
 
 vlmhb_contract = 1
 
@@ -38,6 +45,16 @@ def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
     from vlmhb_hf.check import check_model
 
     return check_model(spec)
+
+
+@hookimpl
+def vlmhb_make_twin(backend: str, spec: ModelSpec, out: str) -> Twin | None:
+    """Write a tiny random model of a folder's architecture."""
+    from pathlib import Path
+
+    from vlmhb_hf.twins.build import make_twin
+
+    return make_twin(spec, Path(out))
 
 
 @hookimpl

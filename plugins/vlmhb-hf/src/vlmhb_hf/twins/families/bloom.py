@@ -1,0 +1,16 @@
+"""BLOOM: positions are a slope on the distance."""
+
+from __future__ import annotations
+
+from vlmhb_hf.twins.family import Family
+
+
+class Bloom(Family):
+    """A stronger pull away from the word just read, which it would say again and again."""
+
+    embedding = 0.2
+    gain = 4.0
+    seed = 8
+
+
+FAMILY = Bloom()
