@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from support.docs import DOCS, blocks, name_tables, pages
 from support.envs import ROOT
 from vlmhb import errors
+from vlmhb.bench import tables as bench_tables
 from vlmhb.cli import run_comparison
 from vlmhb.cli.app import COMMANDS, ExitCode, app
 from vlmhb.compare.tokens import Verdict
@@ -87,6 +88,8 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "dataset-formats": lambda: (format.name for format in vlmhb_datasets()),
     "record-names": lambda: NAMES,
     "check-kinds": lambda: KINDS,
+    "bench-figures": lambda: (line.title.split(",")[0].split(" p50")[0] for line in bench_tables.LINES),
+    "bench-columns": lambda: bench_tables.COLUMNS,
     "difference-columns": lambda: run_comparison.COLUMNS,
     "prompt-columns": lambda: (prompts._PROMPT, prompts._TEMPLATE, prompts._KEY, prompts._CER),
     "given-columns": lambda: given_answers._KNOWN,
@@ -124,6 +127,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
 }
 ELSEWHERE = {
     *("annotation-columns", "answers-columns", "table-columns", "empty-texts"),  # below
+    "report-tables",  # tests/fast/test_report_exports.py
     "text-families",  # tests/engines/vllm/test_text_families.py
     *(
         "manifest-fields",

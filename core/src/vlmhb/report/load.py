@@ -146,16 +146,30 @@ class LoadedJob:
         frame = pl.DataFrame(found, schema=schema, orient="row")
         answer, _ = split_answers(frame["answer"].fill_null(""))
         compared = self._scorer.normaliser.column(answer)
+        first = self._scorer.normaliser.column(frame["reference"])
         others = [list(read_details(details).other_references) for details in frame["details"]]
         normal = self._scorer.normaliser.text
+        compared_others = [[normal(text) for text in row] for row in others]
+        accepted = [(text, *more) for text, more in zip(first, compared_others, strict=True)]
+        nearest = [_nearest(texts, given) for texts, given in zip(accepted, compared, strict=True)]
         notes = [all_notes(*stored) for stored in frame["row_notes", "answer_notes"].rows()]
         return frame.with_columns(
-            self._scorer.normaliser.column(frame["reference"]).alias("compared_reference"),
+            first.alias("compared_reference"),
+            pl.Series("nearest_reference", nearest, dtype=pl.String),
             pl.when(frame["answer"].is_not_null()).then(compared).alias("compared_answer"),
             pl.Series("other_references", others, dtype=pl.List(pl.String)),
-            pl.Series("compared_others", [[normal(text) for text in row] for row in others], dtype=pl.List(pl.String)),
+            pl.Series("compared_others", compared_others, dtype=pl.List(pl.String)),
             pl.Series("notes", notes, dtype=pl.String),
         ).drop("details", "row_notes", "answer_notes")
+
+
+def _nearest(accepted: Sequence[str], answer: str) -> str:
+    """The accepted answer with the fewest edits, as a share of the longer text; of equal ones the first."""
+    from rapidfuzz.distance import Levenshtein
+
+    if len(accepted) == 1:
+        return accepted[0]
+    return min(accepted, key=lambda text: Levenshtein.normalized_distance(text, answer))
 
 
 class LoadedRun(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,30 @@ class RunsView:
     def table(self, entry: ReportEntry, aggregator: str) -> polars.DataFrame:
         """See the protocol."""
         return self._jobs[entry.number].scorer.table(aggregator)
+
+    @cached_property
+    def samples(self) -> tuple[polars.DataFrame, int]:
+        """Every sample that the viewer takes, once, in dataset order, those answered wrong first where not all fit.
+
+        Columns: ``sample``, ``row``, ``data_index``, ``doc_class``, ``question_type``, ``dataset`` (its place),
+        ``wrong`` (in any entry); and how many samples are left out.
+        """
+        import polars as pl
+
+        names = list(self.datasets)
+        parts = [
+            self.rows(entry)
+            .select("sample", "row", "data_index", "doc_class", "question_type", "wrong")
+            .with_columns(pl.lit(names.index(entry.dataset)).alias("dataset"))
+            for entry in self.entries
+        ]
+        others = ("row", "data_index", "doc_class", "question_type", "dataset")
+        every = pl.concat(parts).group_by("sample").agg(*(pl.col(o).first() for o in others), pl.col("wrong").any())
+        every = every.sort("dataset", "row", "sample")
+        if self.most_samples is None or len(every) <= self.most_samples:
+            return every, 0
+        kept = every.sort("wrong", descending=True, maintain_order=True).head(self.most_samples)
+        return kept.sort("dataset", "row", "sample"), len(every) - len(kept)
 
     def image_digests(self, entry: ReportEntry) -> dict[str, str]:
         """Digests of the image files of the entry's run, by path."""

@@ -36,7 +36,7 @@ def write_viewer(view: RunsView) -> list[str]:
     Returns:
         What a reader must know, in sentences: samples or pages that were left out.
     """
-    samples, left_out = _samples(view)
+    samples, left_out = view.samples
     notes = [view.text("samples.left_out", shown=len(samples), all=len(samples) + left_out)] if left_out else []
     numbers = {entry.number: _aligned(view, entry, samples) for entry in view.entries}
     pages = Pages(view)
@@ -65,26 +65,6 @@ def script_json(value: object) -> str:
 
 def _write(path: Path, call: str, value: object) -> None:
     path.write_text(f"{call}{script_json(value)});\n", encoding="utf-8")
-
-
-def _samples(view: RunsView) -> tuple[polars.DataFrame, int]:
-    """Every sample once, in dataset order, wrong in any entry or not; and how many are left out."""
-    import polars as pl
-
-    names = list(view.datasets)
-    parts = [
-        view.rows(entry)
-        .select("sample", "row", "data_index", "doc_class", "question_type", "wrong")
-        .with_columns(pl.lit(names.index(entry.dataset)).alias("dataset"))
-        for entry in view.entries
-    ]
-    others = ("row", "data_index", "doc_class", "question_type", "dataset")
-    every = pl.concat(parts).group_by("sample").agg(*(pl.col(o).first() for o in others), pl.col("wrong").any())
-    every = every.sort("dataset", "row", "sample")
-    if view.most_samples is None or len(every) <= view.most_samples:
-        return every, 0
-    kept = every.sort("wrong", descending=True, maintain_order=True).head(view.most_samples)
-    return kept.sort("dataset", "row", "sample"), len(every) - len(kept)
 
 
 def _aligned(view: RunsView, entry: ReportEntry, samples: polars.DataFrame) -> polars.DataFrame:
@@ -139,9 +119,14 @@ def _question(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(record: dict[str, Any], line: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
-    """What one entry said; what is absent or equal to what stands elsewhere is left out."""
+    """What one entry said; what is absent or equal to what stands elsewhere is left out.
+
+    ``k`` is the place of the accepted answer that it is compared with, where that is not the first.
+    """
     same = text["compared_answer"] == text["answer"]
+    accepted = [text["compared_reference"], *text["compared_others"]]
     found = {
+        "k": accepted.index(text["nearest_reference"]) or None,
         "a": text["answer"],
         "c": None if same else text["compared_answer"],
         "q": text["question"] if text["question"] != record["q"] else None,

@@ -14,6 +14,7 @@ import vlmhb
 from vlmhb.contract.report import Fragment, ReportSection
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import RunError
+from vlmhb.report.exports import TablesFolder
 from vlmhb.report.load import load_run
 from vlmhb.report.render import asset, markdown_text, template
 from vlmhb.report.texts import Texts
@@ -40,7 +41,7 @@ def write_report(
     most_samples: int | None = MOST_SAMPLES,
     most_pages: int | None = MOST_PAGES,
 ) -> Written:
-    """Write ``index.html`` and ``report.md`` with all they need into a folder, from the run folders alone.
+    """Write ``index.html``, ``report.md`` and ``tables/`` with all they need into a folder, from the run folders alone.
 
     Args:
         runs: run folders; none is changed.
@@ -59,7 +60,9 @@ def write_report(
         raise RunError(f"{', '.join(map(str, runs))}: the run has no jobs yet, so there is nothing to report")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        parts, notes = _parts(view, registry.report_sections())
+        tables = TablesFolder(folder)
+        parts, notes = _parts(view, registry.report_sections(), tables)
+        tables.finish()
         _replace(folder / "report.md", _markdown(view, parts))
         _replace(folder / "index.html", _page(view, parts))
     except OSError as error:
@@ -80,18 +83,24 @@ def report_of_run(folder: Path, registry: Registry) -> list[str]:
         return [f"the report could not be written: {reason}. 'vlmhb report {folder}' tries again."]
 
 
-def _parts(view: RunsView, sections: Sequence[ReportSection]) -> tuple[list[dict[str, Any]], list[str]]:
+def _parts(
+    view: RunsView, sections: Sequence[ReportSection], tables: TablesFolder
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Each section that has something to show; what a section raises stands in its place."""
     parts, notes = [], []
     for section in sections:
+        files: list[str] = []
         try:
             title, fragment = section.title(view), section.render(view)
+            for name, table in (section.tables(view) if fragment else {}).items():
+                files += tables.add(name, table)
         except Exception as error:  # noqa: BLE001 - a third party's code may raise anything; the others go on
             reason = view.text("page.failed", name=section.name, reason=f"{type(error).__name__}: {error}")
             notes.append(reason)
             title, fragment = section.name, Fragment(html=reason, markdown=f"{markdown_text(reason)}\n")
         if fragment is not None:
-            parts.append({"name": section.name, "title": title, "html": fragment.html, "markdown": fragment.markdown})
+            shown = {"html": fragment.html, "markdown": fragment.markdown, "files": files}
+            parts.append({"name": section.name, "title": title, **shown})
     return parts, notes
 
 

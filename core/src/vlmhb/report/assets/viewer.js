@@ -350,7 +350,7 @@ function answerCard(entry, sample, found, answer) {
   if (answer.a !== undefined) {
     const compared = answer.c === undefined ? answer.a : answer.c;
     const accepted = [found.cref === null ? found.ref : found.cref, ...(found.crefs || [])];
-    const near = nearest(accepted, compared);
+    const near = answer.k || 0;
     card.append(difference(accepted[near], compared));
     if (near > 0) card.append(folded(say("nearest"), accepted[near]));
     if (answer.c !== undefined) card.append(folded(say("generated"), answer.a));
@@ -360,14 +360,6 @@ function answerCard(entry, sample, found, answer) {
   const facts = measured(answer);
   if (facts) card.append(element("p", "quiet", facts));
   return card;
-}
-
-/** The place of the accepted answer with the fewest signs that differ; of equal ones the first. */
-function nearest(accepted, answer) {
-  if (accepted.length < 2) return 0;
-  const signs = accepted.map((text) => compareTexts(text, answer).runs
-    .reduce((sum, [kind, part]) => sum + (kind === "=" ? 0 : part.length), 0));
-  return signs.indexOf(Math.min(...signs));
 }
 
 function difference(reference, answer) {

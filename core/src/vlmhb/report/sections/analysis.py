@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
+from vlmhb.report.exports import entry_columns, records_table
 from vlmhb.report.render import Cell, Table, count_cell, number_cell, row_link, template
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class AnalysisSection(ReportSection):
                 Cell(f"#{line['row']}", sort=line["row"], href=row_link(entry.dataset, line["row"])),
                 Cell(line["doc_class"]),
                 Cell(line["question_type"]),
-                Cell(shortened(texts[line["row"]]["compared_reference"])),
+                Cell(shortened(texts[line["row"]]["nearest_reference"])),
                 Cell(shortened(texts[line["row"]]["compared_answer"])),
                 number_cell(view, line[name]),
             ]
@@ -70,10 +71,7 @@ class AnalysisSection(ReportSection):
         return Table(caption, [*header, metric.title], lines, frozenset((0, 5)))
 
     def _confusions(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table | None:
-        wrong = rows.filter(rows["wrong"])["row"].head(MOST_COMPARED)
-        texts = view.texts(entry, wrong.to_list())
-        pairs = texts.select("compared_reference", "compared_answer").rows()
-        counts, compared = confusions(pairs)
+        counts, compared, wrong = _mixed_up(view, entry, rows)
         if not counts:
             return None
         header = [view.text("analysis.expected"), view.text("analysis.got"), view.text("word.times")]
@@ -81,27 +79,70 @@ class AnalysisSection(ReportSection):
             [Cell(_sign(view, right)), Cell(_sign(view, given)), count_cell(times)]
             for (right, given), times in counts.most_common(CONFUSIONS)
         ]
-        caption = view.text("analysis.confusions", compared=compared, wrong=len(pairs))
+        caption = view.text("analysis.confusions", compared=compared, wrong=wrong)
         return Table(caption, header, lines, frozenset((2,)))
 
     def _lengths(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table:
-        import polars as pl
-
-        name = entry.metrics[0]
         header = [view.text("analysis.length"), view.text("word.count"), view.text("analysis.wrong_share")]
         lines = []
-        for low, high in zip((-1, *_LENGTHS), (*_LENGTHS, None), strict=True):
-            inside = pl.col("reference_length") > low
-            some = rows.filter(inside if high is None else inside & (pl.col("reference_length") <= high))
-            if some.is_empty():
-                continue
-            label = f"> {low}" if high is None else str(high) if high == 0 else f"{low + 1}–{high}"
-            share, mean = float(some["wrong"].cast(pl.Float64).to_numpy().mean()), float(some[name].to_numpy().mean())
-            lines.append(
-                [Cell(label, sort=low), count_cell(len(some)), number_cell(view, share), number_cell(view, mean)]
-            )
-        title = view.metrics[name].title
+        for length in _by_length(rows, entry.metrics[0]):
+            low, high = length.shortest, length.longest
+            label = f"> {low - 1}" if high is None else str(high) if high == low else f"{low}–{high}"
+            figures = (number_cell(view, length.wrong), number_cell(view, length.mean))
+            lines.append([Cell(label, sort=low), count_cell(length.rows), *figures])
+        title = view.metrics[entry.metrics[0]].title
         return Table(view.text("analysis.lengths"), [*header, title], lines, frozenset((0, 1, 2, 3)))
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """All mixed-up letters, and the figures by length of the reference; one line an entry and pair, or length."""
+        confused: list[dict[str, object]] = []
+        lengths: list[dict[str, object]] = []
+        for entry in view.entries:
+            rows = view.rows(entry).filter(view.rows(entry)["status"] == "ok")
+            if rows.is_empty() or not entry.metrics:
+                continue
+            front = entry_columns(entry)
+            counts, _, _ = _mixed_up(view, entry, rows)
+            confused += [
+                {**front, "expected": right, "got": given, "times": times}
+                for (right, given), times in counts.most_common()
+            ]
+            name = entry.metrics[0]
+            lengths += [{**front, "metric": name, **one._asdict()} for one in _by_length(rows, name)]
+        found = {"confusions": confused, "errors_by_length": lengths}
+        return {name: records_table(lines) for name, lines in found.items() if lines}
+
+
+class Length(NamedTuple):
+    """Rows whose reference has so many characters (no end: None), their share of wrong ones, and a metric's mean."""
+
+    shortest: int
+    longest: int | None
+    rows: int
+    wrong: float
+    mean: float
+
+
+def _by_length(rows: polars.DataFrame, metric: str) -> list[Length]:
+    import polars as pl
+
+    found = []
+    for low, high in zip((-1, *_LENGTHS), (*_LENGTHS, None), strict=True):
+        inside = pl.col("reference_length") > low
+        some = rows.filter(inside if high is None else inside & (pl.col("reference_length") <= high))
+        if len(some):
+            share, mean = (float(some[name].cast(pl.Float64).to_numpy().mean()) for name in ("wrong", metric))
+            found.append(Length(low + 1, high, len(some), share, mean))
+    return found
+
+
+def _mixed_up(
+    view: ReportView, entry: ReportEntry, rows: polars.DataFrame
+) -> tuple[Counter[tuple[str, str]], int, int]:
+    """:func:`confusions` of an entry's wrong answers, and how many of these were looked at."""
+    wrong = rows.filter(rows["wrong"])["row"].head(MOST_COMPARED)
+    pairs = view.texts(entry, wrong.to_list()).select("nearest_reference", "compared_answer").rows()
+    return *confusions(pairs), len(pairs)
 
 
 def confusions(pairs: list[tuple[str, str]]) -> tuple[Counter[tuple[str, str]], int]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
+from vlmhb.report.exports import aggregated
 from vlmhb.report.render import Cell, Table, figure, heat, markdown_text, template
+
+if TYPE_CHECKING:
+    import polars
 
 
 class HeatmapSection(ReportSection):
@@ -36,6 +41,10 @@ class HeatmapSection(ReportSection):
             ),
             markdown="\n".join(self._by_class(view, dataset, some) for dataset, some in view.datasets.items()),
         )
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """One line an entry and group, with the intervals that the page has no room for."""
+        return {name: aggregated(view, name) for name in ("by_doc_question", "by_doc_type")}
 
     def _table(self, view: ReportView, entry: ReportEntry, name: str) -> Table:
         metric = view.metrics[name]

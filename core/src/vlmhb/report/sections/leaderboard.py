@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
+from vlmhb.report.exports import aggregated
 from vlmhb.report.figures import mean_of, mean_over, rank_metric, ranked, scored_samples
 from vlmhb.report.prompts import prompt_comparisons
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, number_cell, template
@@ -55,6 +56,10 @@ class LeaderboardSection(ReportSection):
             if warning:
                 markdown += [f"> {markdown_text(warning)}", means[1].markdown()]
         return Fragment(html=Markup("").join(html), markdown="\n\n".join(markdown) + "\n")
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """One line an entry: counts and all readings of its metrics."""
+        return {"leaderboard": aggregated(view, "general")}
 
     def _order(self, view: ReportView, entries: Sequence[ReportEntry]) -> list[ReportEntry]:
         metric = rank_metric(entries)

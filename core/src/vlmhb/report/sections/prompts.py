@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vlmhb.contract.report import Fragment, ReportSection, ReportView
+from vlmhb.report.exports import records_table
 from vlmhb.report.prompts import Best, PromptComparison, prompt_comparisons
 from vlmhb.report.render import Cell, Table, count_cell, figure, markdown_text, number_cell, template
+
+if TYPE_CHECKING:
+    import polars
 
 
 class PromptsSection(ReportSection):
@@ -28,6 +34,33 @@ class PromptsSection(ReportSection):
             html=template("tables.html.j2", tables=tables, notes=[note]),
             markdown=f"{markdown}\n{markdown_text(note)}\n",
         )
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """One line a model, engine and group of rows."""
+        lines = [_record(view, one, best) for one in prompt_comparisons(view) for best in one.best]
+        return {"prompts": records_table(lines)}
+
+
+def _record(view: ReportView, comparison: PromptComparison, best: Best) -> dict[str, object]:
+    span, ahead = best.interval, best.lead.interval
+    return {
+        "dataset": comparison.dataset,
+        "model": comparison.entries[0].model,
+        "backend": comparison.entries[0].backend,
+        "metric": comparison.metric,
+        "column": best.column,
+        "group": best.group,
+        "rows": best.rows,
+        "best": comparison.name(view, best.best),
+        "mean": best.mean,
+        "low": span.low if span else None,
+        "high": span.high if span else None,
+        "second": comparison.name(view, best.second),
+        "ahead": best.lead.difference,
+        "ahead_low": ahead.low if ahead else None,
+        "ahead_high": ahead.high if ahead else None,
+        "p_holm": best.p,
+    }
 
 
 def _table(view: ReportView, comparison: PromptComparison) -> Table:

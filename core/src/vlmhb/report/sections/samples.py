@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vlmhb.contract.report import Fragment, ReportSection, ReportView
 from vlmhb.report.render import template
+
+if TYPE_CHECKING:
+    import polars
 
 
 class SamplesSection(ReportSection):
@@ -24,3 +29,11 @@ class SamplesSection(ReportSection):
         assert isinstance(view, RunsView), "the core's own view, which knows the limits and the image files"
         notes = write_viewer(view)
         return Fragment(html=template("samples.html.j2", text=view.text, notes=notes, entries=view.entries))
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """One line an entry and sample of the viewer."""
+        from vlmhb.report.exports import samples_table
+        from vlmhb.report.view import RunsView
+
+        assert isinstance(view, RunsView)
+        return {"samples": samples_table(view)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from vlmhb.contract.report import Fragment, ReportSection, ReportView
+from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
+from vlmhb.report.exports import entry_columns, records_table
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, seconds, template
 from vlmhb.stats.speed import per_second, quantile, share_of
 
@@ -87,6 +88,21 @@ class SpeedSection(ReportSection):
             html=template("tables.html.j2", tables=[table], notes=notes),
             markdown=table.markdown() + "\n" + markdown_text(" ".join(notes)) + "\n",
         )
+
+    def tables(self, view: ReportView) -> dict[str, polars.DataFrame]:
+        """One line an entry: seconds and rates as numbers."""
+        return {"speed": records_table([_record(entry, view.rows(entry)) for entry in view.entries])}
+
+
+def _record(entry: ReportEntry, rows: polars.DataFrame) -> dict[str, object]:
+    rate = throughput(rows)
+    times = {
+        f"{name}_p{share:.0%}".rstrip("%"): quantile(rows[name].drop_nulls().to_list(), share)
+        for name in _TIMES
+        for share in (0.5, 0.9, 0.99)
+    }
+    rates = {"answers_per_second": rate.answers, "output_tokens_per_second": rate.tokens}
+    return {**entry_columns(entry), "timed": rows["total_time"].count(), **times, **rates}
 
 
 def _percentiles(view: ReportView, times: polars.Series) -> Cell:
