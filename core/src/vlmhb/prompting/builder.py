@@ -57,6 +57,8 @@ class PromptBuilder:
         takes_images: whether the model takes images at all.
         max_images: most images in one prompt, by the spec or the model's family; None is no limit.
         stop_ids: ids that end an answer.
+        placeholder_id: the id that stands for an image in :attr:`PreparedPrompt.token_ids`, its last where it has
+            several; None for a model without images.
         notes: what of the spec could not be followed, one sentence each.
     """
 
@@ -84,6 +86,7 @@ class PromptBuilder:
         self.max_images = min(limits, default=None)
         self.stop_ids = stop_token_ids(self.folder, self.tokenizer)
         self.notes = self.family.notes
+        self.placeholder_id = self._last_id(self._template.image_text)
         self._images = ReadyImages(self.family)
 
     @property
@@ -209,6 +212,10 @@ class PromptBuilder:
             raise RequestError(
                 f"the model's chat template wrote {written} image placeholders for {images} images.", "unsupported"
             )
+
+    def _last_id(self, text: str) -> int | None:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
+        return ids[-1] if ids else None
 
     def _text_options(self, text: str) -> dict[str, Any]:
         """Whether the tokenizer adds its own begin token: the rule of transformers' ``apply_chat_template``."""

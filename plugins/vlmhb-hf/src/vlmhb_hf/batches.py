@@ -1,4 +1,4 @@
-"""From a stream of requests to encoded batches: like with like, prepared ahead in a thread."""
+"""From a stream of requests to encoded batches: one page's together, prepared ahead in a thread."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from vlmhb import GenerationControl, GenerationRequest, GenerationResult
 from vlmhb.errors import RequestError
-from vlmhb.prompting import PreparedPrompt, PromptBuilder, fit_to_context
+from vlmhb.prompting import PreparedPrompt, PromptBuilder, fit_to_context, prompt_ids
 
 from vlmhb_hf.faults import request_error
+from vlmhb_hf.reuse import Reuse
 from vlmhb_hf.rows import Row
+from vlmhb_hf.sharing import Shared, encode_shared
 
 _WINDOW = 4
 """How many batches' worth of requests are looked at together when batches are formed."""
@@ -29,10 +31,25 @@ class Taken(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows that are answered together; ``encoded`` holds the processor's tensors for them."""
+    """Rows that are answered together.
+
+    Attributes:
+        rows: the rows.
+        encoded: the processor's tensors for them, or for the heads that they share.
+        shared: how the rows follow from the heads; None where each encoded row is a whole prompt.
+        plain_because: why nothing is shared and transformers' own loop is to be used; empty where that is open.
+    """
 
     rows: list[Row]
     encoded: Any
+    shared: Shared | None = None
+    plain_because: str = ""
+
+    def prompt_ids(self, place: int) -> list[int]:
+        """All prompt ids of a row, without padding."""
+        if self.shared is None:
+            return prompt_ids(self.encoded, place)
+        return [*prompt_ids(self.encoded, self.shared.head[place]), *self.shared.tails[place]]
 
 
 class Prepared(NamedTuple):
@@ -50,26 +67,32 @@ def form_batches(
 ) -> Iterator[list[Taken]]:
     """Read requests as they are needed and group them.
 
-    Within a window, requests with and without images are kept apart, and those of like ``max_tokens`` and like
-    length go together, the longest first, so that little is spent on padding and memory is found short early.
+    Within a window, requests with and without images are kept apart, those about the same images together, and pages
+    of like ``max_tokens`` and like length side by side, the longest first, so that little is spent on padding and
+    memory is found short early. A page that the window's end cuts through waits for the next window.
     """
     source = iter(requests)
-    while not control.stop.is_set() and (window := _window(source, _WINDOW * batch_size())):
-        window.sort(key=lambda taken: _likeness(taken.request, estimate), reverse=True)
-        while window and not control.stop.is_set():
-            pictured = bool(window[0].request.images)
-            size = batch_size()
-            batch = [taken for taken in window[:size] if bool(taken.request.images) == pictured]
-            window = window[len(batch) :]
-            yield batch
+    rest: list[Taken] = []
+    while not control.stop.is_set():
+        window, more = _window(source, rest, _WINDOW * batch_size())
+        if not window:
+            return
+        pages = _pages(window)
+        rest = pages.pop() if more and 1 < len(pages[-1]) < len(window) else []
+        pages.sort(key=lambda page: _likeness(page, estimate), reverse=True)
+        for page in pages:
+            page.sort(key=lambda taken: taken.request.sampling.max_tokens, reverse=True)
+        while pages and not control.stop.is_set():
+            yield _first_batch(pages, batch_size())
 
 
 class Preparation:
     """Makes batches ready in a thread of its own, while the caller's thread generates. A context manager."""
 
-    def __init__(self, builder: PromptBuilder, context: int | None) -> None:
+    def __init__(self, builder: PromptBuilder, context: int | None, reuse: Reuse) -> None:
         self._builder = builder
         self._context = context
+        self._reuse = reuse
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vlmhb-hf-prepare")
 
     def __enter__(self) -> Preparation:
@@ -82,10 +105,10 @@ class Preparation:
         """Start to read images, render prompts and encode."""
         return self._thread.submit(self._prepare, taken)
 
-    def again(self, rows: Sequence[Row], size: int) -> Prepared:
-        """Encode rows once more, in groups of at most ``size``."""
+    def again(self, rows: Sequence[Row], size: int, plain_because: str = "") -> Prepared:
+        """Encode rows once more, in groups of at most ``size``; for ``plain_because`` see :class:`Batch`."""
         parts = [list(rows[start : start + size]) for start in range(0, len(rows), size)]
-        return _joined(self._thread.submit(self._encode_rows, part).result() for part in parts)
+        return _joined(self._thread.submit(self._encode_rows, part, plain_because).result() for part in parts)
 
     def _prepare(self, taken: Sequence[Taken]) -> Prepared:
         failed: list[GenerationResult] = []
@@ -100,20 +123,34 @@ class Preparation:
         rows = [Row(prompt, 0, 0, prompt.notes, arrived) for prompt, arrived in ready]
         return _joined([Prepared([], failed), self._encode_rows(rows)])
 
-    def _encode_rows(self, rows: list[Row]) -> Prepared:
+    def _encode_rows(self, rows: list[Row], plain_because: str = "") -> Prepared:
         """Encode rows together; those that do not fit are left out, and a refused batch is tried row by row."""
         if not rows:
             return Prepared([], [])
         try:
-            encoded = self._builder.encode([row.prompt for row in rows])
+            batch, lengths = self._encode(rows, plain_because)
         except Exception as error:  # noqa: BLE001 - as above
             if len(rows) > 1:
                 return _joined(self._encode_rows([row]) for row in rows)
             return Prepared([], [_failed(rows[0], error)])
-        fitting, failed = self._fit(rows, encoded["attention_mask"].sum(-1).tolist())
+        fitting, failed = self._fit(rows, lengths)
         if failed:
-            return _joined([Prepared([], failed), self._encode_rows(fitting)])
-        return Prepared([Batch(rows, encoded)], [])
+            return _joined([Prepared([], failed), self._encode_rows(fitting, plain_because)])
+        return Prepared([batch], [])
+
+    def _encode(self, rows: list[Row], plain_because: str) -> tuple[Batch, list[int]]:
+        """A batch, and the length of each row's prompt."""
+        prompts = [row.prompt for row in rows]
+        wanted = self._reuse.level == "prefix" and not plain_because
+        if wanted and (both := encode_shared(self._builder, prompts)) is not None:
+            encoded, shared = both
+            heads = encoded["attention_mask"].sum(-1).tolist()
+            lengths = [heads[head] + len(tail) for head, tail in zip(shared.head, shared.tails, strict=True)]
+            longest = max(row.request.sampling.max_tokens for row in rows)
+            if self._reuse.fits(max(heads) + max(map(len, shared.tails)) + longest):
+                return Batch(rows, encoded, shared), lengths
+        encoded = self._builder.encode(prompts)
+        return Batch(rows, encoded, None, plain_because), encoded["attention_mask"].sum(-1).tolist()
 
     def _fit(self, rows: Sequence[Row], lengths: Sequence[int]) -> tuple[list[Row], list[GenerationResult]]:
         fitting: list[Row] = []
@@ -131,18 +168,50 @@ class Preparation:
         return fitting, failed
 
 
-def _window(source: Iterator[GenerationRequest], size: int) -> list[Taken]:
-    window: list[Taken] = []
+def _window(source: Iterator[GenerationRequest], rest: list[Taken], size: int) -> tuple[list[Taken], bool]:
+    """The next requests, and whether more are to be had at once."""
+    window = list(rest)
     opened = time.perf_counter()
     for request in source:
         window.append(Taken(request, time.perf_counter()))
-        if len(window) >= size or window[-1].arrived - opened > _PATIENCE:
+        if window[-1].arrived - opened > _PATIENCE:
+            return window, False
+        if len(window) >= size:
+            return window, True
+    return window, False
+
+
+def _pages(window: Sequence[Taken]) -> list[list[Taken]]:
+    """Requests about the same images together; the last request's page last."""
+    pages: dict[Any, list[Taken]] = {}
+    for number, taken in enumerate(window):
+        images = tuple((image.path, image.data) for image in taken.request.images)
+        pages.setdefault(images or number, []).append(taken)
+    last = next(key for key, page in pages.items() if page[-1] is window[-1])
+    pages[last] = pages.pop(last)
+    return list(pages.values())
+
+
+def _likeness(page: Sequence[Taken], estimate: Callable[[GenerationRequest], int]) -> tuple[bool, int, int]:
+    requests = [taken.request for taken in page]
+    longest = max(request.sampling.max_tokens for request in requests)
+    return bool(requests[0].images), longest, max(map(estimate, requests))
+
+
+def _first_batch(pages: list[list[Taken]], size: int) -> list[Taken]:
+    """Take whole pages from the front while they fit; of a page larger than a batch, a part."""
+    pictured = bool(pages[0][0].request.images)
+    batch: list[Taken] = []
+    while pages and bool(pages[0][0].request.images) == pictured:
+        room = size - len(batch)
+        if batch and len(pages[0]) > room:
             break
-    return window
-
-
-def _likeness(request: GenerationRequest, estimate: Callable[[GenerationRequest], int]) -> tuple[bool, int, int]:
-    return bool(request.images), request.sampling.max_tokens, estimate(request)
+        batch += pages[0][:room]
+        pages[0] = pages[0][room:]
+        if pages[0]:
+            break
+        del pages[0]
+    return batch
 
 
 def _failed(row: Row, error: Exception) -> GenerationResult:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from vlmhb import BackendInfo, Capabilities, EngineOption
 
-DEFAULT_BATCH_SIZE = 16
+DEFAULT_BATCH_SIZE = 32
+REUSE = ("auto", "features", "off")
 
 OPTIONS = (
     EngineOption(
@@ -23,6 +24,14 @@ OPTIONS = (
         type="str",
         default=None,
         help="attention code: sdpa, eager, flash_attention_2, ...; left out: sdpa where the model has it, else eager",
+    ),
+    EngineOption(
+        name="reuse",
+        type="str",
+        default="auto",
+        help="what questions about one page share: auto (the computed beginning of the prompt, or else the encoded "
+        "images, where the model allows it), features (at most the encoded images), off",
+        changes_answers=False,
     ),
     EngineOption(
         name="threads",

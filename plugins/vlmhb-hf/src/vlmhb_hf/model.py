@@ -11,17 +11,16 @@ from typing import Any
 
 import msgspec
 import torch
-from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
-from vlmhb.errors import ModelLoadError, VlmhbError
-from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, prompt_ids, sampling_defaults_of
+from vlmhb.errors import ModelLoadError, RequestError, VlmhbError
+from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, sampling_defaults_of
 
 from vlmhb_hf.batches import Batch, Preparation, Prepared, form_batches
 from vlmhb_hf.faults import out_of_memory, request_error
-from vlmhb_hf.info import DEFAULT_BATCH_SIZE, describe
+from vlmhb_hf.generation import Generation
+from vlmhb_hf.info import DEFAULT_BATCH_SIZE, REUSE, describe
 from vlmhb_hf.loading import load_torch_model
-from vlmhb_hf.rows import Row, RowProgress
-from vlmhb_hf.sampling import RowSampling
+from vlmhb_hf.reuse import Reuse, limit_of
 
 _AHEAD = 2
 """Batches in preparation or ready while one is being answered."""
@@ -30,8 +29,9 @@ _AHEAD = 2
 class HuggingFaceModel(ModelInterface):
     """A model folder loaded with transformers, answered in batches.
 
-    Requests are read in windows of four batches, sorted so that like lengths go together, padded on the left, and
-    prepared (decoding, resizing, the model's processor) in a thread while the batch before is generated. A row's
+    Requests are read in windows of four batches, sorted so that one page's and like lengths go together, padded on the
+    left, and prepared (decoding, resizing, the model's processor) in a thread while the batch before is generated.
+    What prompts of a batch have in common is computed once where the model allows it (:mod:`vlmhb_hf.reuse`). A row's
     time to first token is that of its batch: all its rows are read together.
     """
 
@@ -44,6 +44,8 @@ class HuggingFaceModel(ModelInterface):
         self._context: int | None = None
         self._model: Any = None
         self._builder: PromptBuilder | None = None
+        self._reuse: Reuse | None = None
+        self._generation: Generation | None = None
 
     def backend_info(self) -> BackendInfo:
         """See :meth:`vlmhb.ModelInterface.backend_info`."""
@@ -59,6 +61,9 @@ class HuggingFaceModel(ModelInterface):
         if problem := self.backend_info().problem:
             raise ModelLoadError(problem)
         self._batch_size = _positive(spec, "batch_size") or DEFAULT_BATCH_SIZE
+        reuse = spec.options.get("reuse") or "auto"
+        if reuse not in REUSE:
+            raise ModelLoadError(f"reuse must be one of {', '.join(REUSE)}, not {reuse!r}.")
         if (threads := _positive(spec, "threads")) is not None:
             torch.set_num_threads(threads)
         folder = open_model_folder(spec)
@@ -66,8 +71,10 @@ class HuggingFaceModel(ModelInterface):
         builder = PromptBuilder(spec, folder)
         loaded = load_torch_model(folder, spec, takes_images=builder.takes_images)
         self._model, self._builder = loaded.model, builder
+        self._reuse = Reuse(loaded.model, reuse)
+        self._generation = Generation(loaded.model, builder, self._reuse)
         ignored = sampling_defaults_of(folder.path)
-        self._news = list(builder.notes)
+        self._news = [*builder.notes, *self._reuse.news()]
         if ignored:
             said = ", ".join(f"{name}={value}" for name, value in ignored.items())
             self._news.append(
@@ -88,8 +95,8 @@ class HuggingFaceModel(ModelInterface):
         }
 
     def facts(self) -> dict[str, Any]:
-        """What was decided while loading; empty before."""
-        return dict(self._facts)
+        """What was decided while loading, and ``reuse`` as it is now; empty before."""
+        return {**self._facts, "reuse": self._reuse.facts()} if self._reuse is not None else {}
 
     def generate_requests(
         self, requests: Iterable[GenerationRequest], control: GenerationControl | None = None
@@ -99,11 +106,11 @@ class HuggingFaceModel(ModelInterface):
         Raises:
             VlmhbError: no model is loaded.
         """
-        if self._builder is None:
+        if self._builder is None or self._reuse is None:
             raise VlmhbError("no model is loaded; call load first.")
         control = control or GenerationControl()
         waiting: deque[Future[Prepared]] = deque()
-        with Preparation(self._builder, self._context) as preparation:
+        with Preparation(self._builder, self._context, self._reuse) as preparation:
             groups = form_batches(requests, lambda: self._batch_size, self._builder.estimate_tokens, control)
             for taken in groups:
                 waiting.append(preparation.begin(taken))
@@ -116,7 +123,7 @@ class HuggingFaceModel(ModelInterface):
         """Give the model's memory back, on the GPU too."""
         if self._model is None:
             return
-        self._model = self._builder = None
+        self._model = self._builder = self._reuse = self._generation = None
         self._facts, self._news = {}, []
         gc.collect()
         if torch.cuda.is_available():
@@ -138,19 +145,36 @@ class HuggingFaceModel(ModelInterface):
     def _try(
         self, batch: Batch, preparation: Preparation, control: GenerationControl
     ) -> tuple[Prepared, list[GenerationResult]]:
-        """Answer a batch, or say what to do instead: smaller batches, or a failure."""
+        """Answer a batch, or say what to do instead: smaller or plain batches, or a failure."""
+        assert self._generation is not None
+        assert self._reuse is not None
         try:
-            return Prepared([], []), self._generate(batch, control)
+            if batch.shared is not None and not self._proved(batch, preparation):
+                return preparation.again(batch.rows, len(batch.rows)), []
+            results = self._generation.answer(batch, control)
         except Exception as error:  # noqa: BLE001 - a model's code may raise anything; rows without fault must go on
             memory, problem = out_of_memory(error), request_error(error)
+        else:
+            if batch.plain_because:  # so the fault was not in the rows
+                self._reuse.give_up(batch.plain_because)
+                self._news += self._reuse.news()
+            return Prepared([], []), results
         # Out of the except block, so that the traceback no longer holds the batch's tensors.
-        rows = batch.rows
         if memory:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+        return self._instead(batch, preparation, problem, memory=memory)
+
+    def _instead(
+        self, batch: Batch, preparation: Preparation, problem: RequestError, *, memory: bool
+    ) -> tuple[Prepared, list[GenerationResult]]:
+        """What to do about a batch that failed."""
+        rows = batch.rows
         if len(rows) == 1:
             return Prepared([], []), [GenerationResult.failed(rows[0].request.id, problem, tuple(rows[0].notes))]
+        if not memory and self._reuse is not None and self._reuse.own_loop and not batch.plain_because:
+            return preparation.again(rows, len(rows), plain_because=str(problem)), []
         size = len(rows) // 2 if memory else 1
         if memory:
             self._batch_size = size
@@ -161,55 +185,17 @@ class HuggingFaceModel(ModelInterface):
             row.notes.append(note)
         return preparation.again(rows, size), []
 
-    def _generate(self, batch: Batch, control: GenerationControl) -> list[GenerationResult]:
-        assert self._builder is not None
-        rows = batch.rows
-        inputs = self._inputs(batch.encoded)
-        progress = RowProgress(rows, self._builder.stop_ids, self._builder.decode, control)
-        sampling = self._row_sampling(rows, inputs)
-        self._model.generate(
-            **inputs,
-            generation_config=GenerationConfig(
-                max_new_tokens=max(row.limit for row in rows),
-                do_sample=False,
-                pad_token_id=self._builder.tokenizer.pad_token_id,
-            ),
-            logits_processor=LogitsProcessorList([sampling] if sampling else []),
-            stopping_criteria=StoppingCriteriaList([progress]),
-        )
-        return [self._result(row, index, batch, sampling, control) for index, row in enumerate(rows)]
-
-    def _inputs(self, encoded: Any) -> dict[str, Any]:
-        """The processor's tensors on the model's device, floating-point ones in its dtype."""
-        device, dtype = self._model.device, self._model.dtype
-        return {
-            name: value.to(device, dtype if value.is_floating_point() else None)
-            if isinstance(value, torch.Tensor)
-            else value
-            for name, value in encoded.items()
-        }
-
-    def _row_sampling(self, rows: list[Row], inputs: dict[str, Any]) -> RowSampling | None:
-        params = [row.request.sampling for row in rows]
-        logprobs = [row.request.logprobs for row in rows]
-        if not RowSampling.needed(params, logprobs):
-            return None
-        vocabulary = self._model.get_output_embeddings().weight.shape[0]
-        return RowSampling(params, logprobs, inputs["input_ids"], inputs["attention_mask"], vocabulary)
-
-    def _result(
-        self, row: Row, index: int, batch: Batch, sampling: RowSampling | None, control: GenerationControl
-    ) -> GenerationResult:
-        assert self._builder is not None
-        text = self._builder.answer_text(row.tokens, row.request.sampling.stop)
-        if control.on_text is not None and row.growing is not None and (rest := row.growing.rest(text)):
-            control.on_text(row.request.id, rest)
-        asked_ids, asked_logprobs = row.request.return_prompt_ids, row.request.logprobs > 0
-        return row.result(
-            text,
-            prompt_token_ids=tuple(prompt_ids(batch.encoded, index)) if asked_ids else None,
-            logprobs=sampling.logprobs_of(index, len(row.tokens)) if sampling and asked_logprobs else None,
-        )
+    def _proved(self, batch: Batch, preparation: Preparation) -> bool:
+        """Whether sharing is known to be right for this model; the first batch that shares is what it is tried on."""
+        assert self._generation is not None
+        assert self._reuse is not None
+        if not self._reuse.proved:
+            rows = [batch.rows[place] for place in batch.shared.sample()] if batch.shared else []
+            plain = preparation.again(rows, len(rows), plain_because="proof").batches
+            shared = preparation.again(rows, len(rows)).batches
+            self._reuse.judge(self._generation.difference(plain[0], shared[0]), limit_of(self._model.dtype))
+            self._news += self._reuse.news()
+        return self._reuse.level == "prefix"
 
     def _with_news(self, result: GenerationResult) -> GenerationResult:
         """Say once, with the first result, what concerns all of them."""

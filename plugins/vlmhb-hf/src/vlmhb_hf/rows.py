@@ -81,19 +81,19 @@ class Row:
 
 
 class RowProgress(StoppingCriteria):  # type: ignore[misc]
-    """Called by ``generate`` after every step: hands each row its token, stops it, tells its text.
+    """Told of every step's tokens: hands each row its own, stops it, tells its text.
 
-    Finished rows go on in the batch until the last one ends; their further tokens are dropped.
+    Given to ``generate`` as a stopping criterion, or to :class:`vlmhb_hf.decoding.Decoding`. In the former, finished
+    rows go on in the batch until the last one ends; their further tokens are dropped.
     """
 
     def __init__(
         self, rows: Sequence[Row], stop_ids: Sequence[int], decode: Decode, control: GenerationControl
     ) -> None:
-        self._rows = rows
+        self._rows = list(rows)
         self._stop_ids = frozenset(stop_ids)
         self._control = control
         self._open = list(range(len(rows)))
-        self._done: torch.Tensor | None = None
         for row in rows:
             row.begin()
             stop = row.request.sampling.stop
@@ -102,26 +102,29 @@ class RowProgress(StoppingCriteria):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Args: ids so far, shape (batch, tokens). Returns which rows have ended, shape (batch,)."""
-        tokens = input_ids[:, -1].tolist()  # waits for the device, so the clock below is true
+        going = self.take(input_ids[:, -1].tolist())  # waits for the device, so the rows' clock is true
+        done = torch.ones(len(input_ids), dtype=torch.bool)
+        done[going] = False
+        return done.to(input_ids.device)
+
+    def take(self, tokens: Sequence[int]) -> list[int]:
+        """Args: one token for each row that has not left. Returns the places of those that have not ended."""
         now = time.perf_counter()
-        if self._done is None:
-            self._done = torch.zeros(len(self._rows), dtype=torch.bool, device=input_ids.device)
-        ended = []
-        for index in self._open:
-            row = self._rows[index]
-            row.push(tokens[index], now, self._stop_ids)
-            if row.done:
-                ended.append(index)
+        for place in self._open:
+            self._rows[place].push(tokens[place], now, self._stop_ids)
         if self._control.on_text is not None:
             self._tell(self._control.on_text)
-        if ended:
-            self._done[ended] = True
-            self._open = [index for index in self._open if not self._rows[index].done]
+        self._open = [place for place in self._open if not self._rows[place].done]
         self._control.step()
-        return self._done
+        return self._open
+
+    def leave(self) -> None:
+        """Rows that have ended are in no later step."""
+        self._rows = [self._rows[place] for place in self._open]
+        self._open = list(range(len(self._rows)))
 
     def _tell(self, on_text: Callable[[str, str], None]) -> None:
-        for index in self._open:
-            row = self._rows[index]
+        for place in self._open:
+            row = self._rows[place]
             if not row.done and row.growing is not None and (news := row.growing.news()):
                 on_text(row.request.id, news)

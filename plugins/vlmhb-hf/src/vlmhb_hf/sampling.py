@@ -19,8 +19,7 @@ class RowSampling(LogitsProcessor):  # type: ignore[misc]
     arXiv:1411.0030), so its draws do not depend on the other rows. The order is: repetition penalty, temperature,
     top-k, top-p.
 
-    Attributes:
-        logprobs: for each row that asked, one entry a step, best candidate first, from the untouched logits.
+    Log-probabilities are those of the untouched logits.
     """
 
     def __init__(
@@ -34,7 +33,8 @@ class RowSampling(LogitsProcessor):  # type: ignore[misc]
         """Args: one entry a row; the padded prompt ids with their mask, and the number of logits a row."""
         device = input_ids.device
         self._wanted = list(logprobs)
-        self._steps: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._steps: list[tuple[dict[int, int], torch.Tensor, torch.Tensor]] = []
+        self._place = {row: row for row in range(len(params))}
         self._first = True
         self._penalty = self._seen = None
         if any(param.repetition_penalty != 1.0 for param in params):
@@ -59,7 +59,7 @@ class RowSampling(LogitsProcessor):  # type: ignore[misc]
         """Args: ids so far (batch, tokens); logits (batch, vocabulary), float32."""
         if any(self._wanted):
             best = scores.log_softmax(-1).topk(max(self._wanted))
-            self._steps.append((best.values, best.indices))
+            self._steps.append((self._place, best.values, best.indices))
         if self._penalty is not None and self._seen is not None:
             if not self._first:
                 self._seen.scatter_(1, input_ids[:, -1:], True)
@@ -77,9 +77,28 @@ class RowSampling(LogitsProcessor):  # type: ignore[misc]
         return tuple(
             tuple(
                 TokenLogprob(token, value)
-                for value, token in zip(values[row, :wanted].tolist(), tokens[row, :wanted].tolist(), strict=True)
+                for value, token in zip(
+                    values[place[row], :wanted].tolist(), tokens[place[row], :wanted].tolist(), strict=True
+                )
             )
-            for values, tokens in self._steps[:steps]
+            for place, values, tokens in self._steps[:steps]
+        )
+
+    def keep(self, places: Sequence[int]) -> None:
+        """From now on the batch holds only these of its present rows, in this order."""
+        index = torch.tensor(places, device=self._where.device)
+        rows = {place: row for row, place in self._place.items()}
+        self._place = {rows[place]: new for new, place in enumerate(places)}
+        if self._penalty is not None and self._seen is not None:
+            self._penalty, self._seen = self._penalty[index], self._seen[index]
+        new_place = {place: new for new, place in enumerate(places)}
+        sampled = [number for number, place in enumerate(self._rows) if place in new_place]
+        self._rows = [new_place[self._rows[number]] for number in sampled]
+        self._where = torch.tensor(self._rows, dtype=torch.long, device=index.device)
+        self._generators = [self._generators[number] for number in sampled]
+        chosen = torch.tensor(sampled, dtype=torch.long, device=index.device)
+        self._temperature, self._top_k, self._top_p = (
+            values[chosen] for values in (self._temperature, self._top_k, self._top_p)
         )
 
     def _drawn(self, logits: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,96 @@
+"""Batches in, results out: sampling, progress and the model's forward passes brought together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from vlmhb import GenerationControl, GenerationResult
+from vlmhb.prompting import PromptBuilder
+
+from vlmhb_hf.batches import Batch
+from vlmhb_hf.decoding import Decoding
+from vlmhb_hf.reuse import Reuse, largest_difference
+from vlmhb_hf.rows import Row, RowProgress
+from vlmhb_hf.sampling import RowSampling
+from vlmhb_hf.sharing import PER_TOKEN, padded_tails
+
+
+class Generation:
+    """Answers batches with one loaded model."""
+
+    def __init__(self, model: Any, builder: PromptBuilder, reuse: Reuse) -> None:
+        """Args: the torch model, what made its prompts, and what it may share."""
+        self._model = model
+        self._builder = builder
+        self._reuse = reuse
+        self._pad: int = builder.tokenizer.pad_token_id
+
+    def answer(self, batch: Batch, control: GenerationControl) -> list[GenerationResult]:
+        """Answer a batch; what the engine raises is the caller's to handle."""
+        rows = batch.rows
+        inputs = self._inputs(batch)
+        progress = RowProgress(rows, self._builder.stop_ids, self._builder.decode, control)
+        sampling = self._row_sampling(batch, inputs)
+        config = GenerationConfig(
+            max_new_tokens=max(row.limit for row in rows), do_sample=False, pad_token_id=self._pad
+        )
+        own_loop = self._reuse.own_loop and len(rows) > 1 and not batch.plain_because
+        if batch.shared is not None or own_loop:
+            loop = Decoding(progress, sampling, batch.shared, self._pad, _once(inputs))
+            self._model.generate(**inputs, generation_config=config, custom_generate=loop)
+        else:
+            self._model.generate(
+                **inputs,
+                generation_config=config,
+                logits_processor=LogitsProcessorList([sampling] if sampling else []),
+                stopping_criteria=StoppingCriteriaList([progress]),
+            )
+        return [self._result(row, place, batch, sampling, control) for place, row in enumerate(rows)]
+
+    def difference(self, plain: Batch, shared: Batch) -> float:
+        """How far the logits of the same rows differ between both ways; see :func:`largest_difference`."""
+        assert shared.shared is not None
+        heads = self._inputs(shared)
+        return largest_difference(self._model, self._inputs(plain), heads, shared.shared, self._pad, _once(heads))
+
+    def _inputs(self, batch: Batch) -> dict[str, Any]:
+        """The processor's tensors on the model's device, floating-point ones in its dtype."""
+        device, dtype = self._model.device, self._model.dtype
+        return {
+            name: value.to(device, dtype if value.is_floating_point() else None)
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in batch.encoded.items()
+        }
+
+    def _row_sampling(self, batch: Batch, inputs: dict[str, Any]) -> RowSampling | None:
+        params = [row.request.sampling for row in batch.rows]
+        logprobs = [row.request.logprobs for row in batch.rows]
+        if not RowSampling.needed(params, logprobs):
+            return None
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        if batch.shared is not None:
+            tails, tail_mask = padded_tails(batch.shared.tails, self._pad, ids.device)
+            ids = torch.cat([ids[batch.shared.head], tails], dim=-1)
+            mask = torch.cat([mask[batch.shared.head], tail_mask], dim=-1)
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]
+        return RowSampling(params, logprobs, ids, mask, vocabulary)
+
+    def _result(
+        self, row: Row, place: int, batch: Batch, sampling: RowSampling | None, control: GenerationControl
+    ) -> GenerationResult:
+        text = self._builder.answer_text(row.tokens, row.request.sampling.stop)
+        if control.on_text is not None and row.growing is not None and (rest := row.growing.rest(text)):
+            control.on_text(row.request.id, rest)
+        asked_ids, asked_logprobs = row.request.return_prompt_ids, row.request.logprobs > 0
+        return row.result(
+            text,
+            prompt_token_ids=tuple(batch.prompt_ids(place)) if asked_ids else None,
+            logprobs=sampling.logprobs_of(place, len(row.tokens)) if sampling and asked_logprobs else None,
+        )
+
+
+def _once(inputs: dict[str, Any]) -> list[str]:
+    return [name for name in inputs if name not in PER_TOKEN]
