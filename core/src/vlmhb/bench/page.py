@@ -28,12 +28,12 @@ def page(bench: Bench, found: Sequence[Figures]) -> str:
         *notes(bench, found),
     ]
     tables = [_table("All requests at once", engines_table(bench, found))]
-    parts = [{"name": "figures", "title": "Figures", "html": _fragment(tables, about)}]
+    parts = [{"name": "figures", "title": "Figures", "html": _fragment(tables, about), "files": ()}]
     if plot := _plot(found):
         swept = sweep_table(found)
         tables = [_table("Ways of requests to come", swept)] if swept else []
         html = Markup("<figure>{}</figure>").format(plot) + _fragment(tables, [])
-        parts.append({"name": "latency", "title": "Latency and throughput", "html": html})
+        parts.append({"name": "latency", "title": "Latency and throughput", "html": html, "files": ()})
     return template(
         "page.html.j2",
         language="en",

@@ -281,7 +281,7 @@ class WorkerModel(ModelInterface):
                     flight.stopped = True
                     process.send(p.Stop(flight.number, abort=False))
                 wanted = flight.credits and not flight.sent_all and not flight.stopped
-                ready = wanted and control.may_read(busy=paced)
+                ready = wanted and control.may_read(busy=bool(flight.items))
                 if ready:
                     yield from self._feed(process, flight, control)
                 message = process.receive(0.0 if ready else PACED_POLL if wanted else POLL)
