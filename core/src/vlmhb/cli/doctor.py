@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,18 +22,29 @@ _LABEL = 15
 
 
 @click.command("doctor", short_help="Would this model run here, and on which engine?")
-@click.argument("model")
+@click.argument("model", required=False)
 @click.option("--backend", "-b", "backends", multiple=True, help="Ask this engine only; repeatable. [default: all]")
 @click.option("--probe", "probing", is_flag=True, help="Also try a tiny random model of the same architecture.")
+@click.option("--matrix", is_flag=True, help="Try all families on all engines, without a MODEL; write a page about it.")
+@click.option("--family", "families", multiple=True, help="With --matrix: this family only; repeatable.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("compatibility.md"),
+    help="With --matrix: the page; its cells lie beside it as JSON. [default: compatibility.md]",
+)
 @click.option("--fresh", is_flag=True, help="Ask the engines again, whatever they said before.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @model_options
 @click.pass_context
 def command(
     ctx: click.Context,
-    model: str,
+    model: str | None,
     backends: tuple[str, ...],
     probing: bool,
+    matrix: bool,
+    families: tuple[str, ...],
+    out: Path,
     fresh: bool,
     as_json: bool,
     options: tuple[str, ...],
@@ -45,17 +57,28 @@ def command(
     With --probe a tiny model with random weights is made of the same architecture, and each engine's tokens are
     compared with those of hf, in float32. Exit code 0 then also wants an engine whose tokens are the same.
 
+    With --matrix and no MODEL the same is done for every family that vlmhb knows. It takes hours, and goes on where it
+    was stopped.
+
     \b
     Example:
       vlmhb doctor ./model
       vlmhb doctor ./model -b vllm -o model_impl=transformers --json
       vlmhb doctor ./model --probe
+      vlmhb doctor --matrix --family Qwen2-VL
     """
     from vlmhb.doctor.diagnosis import diagnose
     from vlmhb.engines import Engines
 
     engines = Engines()
     asked = _known(engines, backends) or _all(engines)
+    if matrix != (model is None):
+        raise click.UsageError("give either a MODEL or --matrix")
+    if model is None:
+        from vlmhb.cli.doctor_matrix import survey
+
+        survey(engines, asked, families, out, fresh=fresh, as_json=as_json)
+        return
     spec = _spec(engines, asked, model, options)
     found = diagnose(model, spec, engines, asked, fresh=fresh, say=_say)
     probed = _probe(engines, spec, found) if probing else None
@@ -75,7 +98,6 @@ def _say(text: str) -> None:
 
 def _probe(engines: Engines, spec: ModelSpec, found: Diagnosis) -> Probe:
     import tempfile
-    from pathlib import Path
 
     from vlmhb.doctor.probe import Way, probe
 

@@ -77,11 +77,12 @@ class PromptBuilder:
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         self.takes_images = hasattr(self.processor, "image_processor")
         self._ready_tokenizer()
-        image_token = (getattr(self.processor, "image_token", None) or "<image>") if self.takes_images else None
-        self._template = ChatTemplate(self.processor, image_token)
-        self._literals = Literals(self.tokenizer, self.processor, self._template.source)
         family = family_of(self.folder.model_type) if self.takes_images else family_of("")
         self.family = family(spec, self.processor)
+        self._places_images = self.takes_images and self.family.places_images
+        image_token = (getattr(self.processor, "image_token", None) or "<image>") if self._places_images else None
+        self._template = ChatTemplate(self.processor, image_token)
+        self._literals = Literals(self.tokenizer, self.processor, self._template.source)
         limits = [limit for limit in (spec.max_images, self.family.max_images) if limit is not None]
         self.max_images = min(limits, default=None)
         self.stop_ids = stop_token_ids(self.folder, self.tokenizer)
@@ -159,7 +160,7 @@ class PromptBuilder:
         options = {**self._text_options(texts[0]), "padding": True, "return_tensors": "pt"}
         try:
             if self.takes_images:
-                pictures = [list(prompt.images) for prompt in prompts] if prompts[0].images else None
+                pictures = self.family.batched([prompt.images for prompt in prompts]) if prompts[0].images else None
                 batch = self.processor(text=texts, images=pictures, **options, **self.family.processor_options)
             else:
                 batch = self.tokenizer(texts, **options)
@@ -207,6 +208,8 @@ class PromptBuilder:
         return hidden, tuple(words)
 
     def _check_placeholders(self, text: str, images: int) -> None:
+        if not self._places_images:
+            return
         written = text.count(self._template.image_text) if self._template.image_text else 0
         if written != images:
             raise RequestError(

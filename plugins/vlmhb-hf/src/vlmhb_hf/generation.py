@@ -34,7 +34,11 @@ class Generation:
         progress = RowProgress(rows, self._builder.stop_ids, self._builder.decode, control)
         sampling = self._row_sampling(batch, inputs)
         config = GenerationConfig(
-            max_new_tokens=max(row.limit for row in rows), do_sample=False, pad_token_id=self._pad
+            max_new_tokens=max(row.limit for row in rows),
+            do_sample=False,
+            pad_token_id=self._pad,
+            bos_token_id=self._model.generation_config.bos_token_id,
+            decoder_start_token_id=self._model.generation_config.decoder_start_token_id,
         )
         own_loop = self._reuse.own_loop and len(rows) > 1 and not batch.plain_because
         if batch.shared is not None or own_loop:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -18,12 +18,14 @@ class ModelFamily:
 
     Attributes:
         model_types: values of ``model_type`` in config.json that it serves.
+        places_images: whether the prompt's text says where an image stands; otherwise the processor decides.
         max_images: most images that the architecture takes in one prompt; None is any number.
         processor_options: keyword arguments for each call of the processor.
         notes: what of the spec this family cannot follow, one sentence each.
     """
 
     model_types: ClassVar[tuple[str, ...]] = ()
+    places_images: ClassVar[bool] = True
     max_images: ClassVar[int | None] = None
 
     def __init__(self, spec: ModelSpec, processor: Any) -> None:
@@ -42,6 +44,14 @@ class ModelFamily:
             ImageError: the family cannot take a picture of this shape.
         """
         return image
+
+    def batched(self, pictures: Sequence[Sequence[Image.Image]]) -> Any:
+        """The pictures of a batch as the processor takes them.
+
+        Args:
+            pictures: for each prompt its pictures, at least one.
+        """
+        return [list(row) for row in pictures]
 
     def image_tokens(self, width: int, height: int) -> int:
         """About how many tokens a picture of this size becomes; only used to batch like with like."""

@@ -11,4 +11,5 @@ class Florence2(ModelFamily):
     """Takes one image; its processor puts the image's tokens in front of the text."""
 
     model_types: ClassVar[tuple[str, ...]] = ("florence2",)
+    places_images: ClassVar[bool] = False
     max_images: ClassVar[int | None] = 1

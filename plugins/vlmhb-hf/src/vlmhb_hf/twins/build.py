@@ -82,7 +82,8 @@ def _ready_text(folder: ModelFolder, spec: ModelSpec, family: Family, content: d
         tokenizer = AutoTokenizer.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
     else:
         tokenizer = tokens.generated(family.tokens, dict(family.named), family.plain)
-        tokenizer.chat_template = tokens.template(family.image_text, family.opening)
+        if family.chat:
+            tokenizer.chat_template = tokens.template(family.image_text, family.opening)
         notes.append("its tokenizer and chat template are generated.")
         _fit_ids(content, family, tokenizer)
     if wants_images and not folder.has_processor:
@@ -145,7 +146,11 @@ def _write_model(config: Any, folder: ModelFolder, spec: ModelSpec, family: Fami
     rows = range(len(tokenizer), model.config.get_text_config(decoder=True).vocab_size)
     draw(model, family, [*(set(tokenizer.all_special_ids) - ends), *rows])
     save(model, out)
-    ids = {"eos_token_id": sorted(end for end in ends if end is not None), "pad_token_id": tokenizer.pad_token_id}
+    ids = {
+        "eos_token_id": sorted(end for end in ends if end is not None),
+        "pad_token_id": tokenizer.pad_token_id,
+        "decoder_start_token_id": getattr(model.generation_config, "decoder_start_token_id", None),
+    }
     (out / "generation_config.json").write_text(
         json.dumps({name: value for name, value in ids.items() if value not in (None, [])}), encoding="utf-8"
     )

@@ -19,6 +19,7 @@ class Family:
 
     Attributes:
         image_text: what the generated chat template writes for an image.
+        chat: whether the family has a chat template at all.
         opening: what each generated prompt begins with.
         tokens, named, plain: the generated tokenizer's further tokens, see :func:`vlmhb_hf.twins.tokens.generated`.
         ids: entry of the config (``vision_config.image_token_id``) -> the token whose id it holds.
@@ -29,6 +30,7 @@ class Family:
     """
 
     image_text: ClassVar[str] = "<image>"
+    chat: ClassVar[bool] = True
     opening: ClassVar[str] = ""
     tokens: ClassVar[tuple[str, ...]] = ()
     named: ClassVar[Mapping[str, str]] = {}

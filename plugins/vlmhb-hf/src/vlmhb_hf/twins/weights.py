@@ -30,7 +30,8 @@ def draw(model: Any, family: Family, silent: Sequence[int]) -> None:
     gain = family.gain if family.gain is not None else 2.0 if tied else 1.4
     with torch.no_grad():
         for module in model.modules():
-            _fill(module, source, spread if module is read else min(spread, 0.5), gain)
+            if module is not head:
+                _fill(module, source, spread if module is read else min(spread, 0.5), gain)
         for name, parameter in model.named_parameters(recurse=True):
             if name.rpartition(".")[2].startswith(("position", "class_embedding", "cls_token", "image_newline")):
                 parameter.normal_(0, 0.5, generator=source)

@@ -25,7 +25,7 @@ class Gemma3(Family):
         "boi_token_index": "<start_of_image>",
         "eoi_token_index": "<end_of_image>",
     }
-    embedding = 0.02
+    embedding = 0.05
     gain = 2.0
 
     def shrink(self, config: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ class PaliGemma(Family):
     named: ClassVar[Mapping[str, str]] = {"image_token": "<image>"}
     plain = ("\n",)
     ids: ClassVar[Mapping[str, str]] = {"image_token_index": "<image>", "image_token_id": "<image>"}
-    embedding = HIDDEN**-0.5
+    embedding = 0.265
     gain = 3.0
 
     def shrink(self, config: dict[str, Any]) -> None:
