@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from vlmhb.contract.backend import BackendInfo
-from vlmhb.contract.dataset import Sample
+from vlmhb.contract.dataset import Dataset, Sample
+from vlmhb.data.details import details_of
+from vlmhb.data.images import find_image
+from vlmhb.data.prompts import question_of
+from vlmhb.data.schemas import read_schema
 from vlmhb.errors import ImageError, ModelLoadError, RequestError
 from vlmhb.run.keys import asker_key, digest_file, question_key
 from vlmhb.run.store import PlannedRow, RunStore
@@ -18,13 +23,15 @@ from vlmhb.run.store import PlannedRow, RunStore
 if TYPE_CHECKING:
     from vlmhb.config.job import Job
 
+_REMEMBERED = 4096
+"""Images of a dataset whose files are not looked up again while it is planned."""
+
 
 class ImageDigests:
     """Digests of image files; unchanged files are not read again, in this run or the next."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._known: dict[Path, str] = {}
 
     def of(self, path: Path) -> str:
         """The digest of a file.
@@ -32,11 +39,6 @@ class ImageDigests:
         Raises:
             ImageError: the file cannot be read or is empty.
         """
-        if path not in self._known:
-            self._known[path] = self._look(path)
-        return self._known[path]
-
-    def _look(self, path: Path) -> str:
         try:
             stat = path.stat()
             if stat.st_size == 0:
@@ -100,9 +102,10 @@ def plan_rows(
         limit: at most so many rows; None is all.
     """
     asker = asker_key(info, job.spec, job.sampling, job.system_prompt)
+    images = _images_of(job.dataset, digests)
     chosen = (sample for sample in job.dataset if _wanted(sample, job))
     for sample in itertools.islice(chosen, limit):
-        yield _plan_row(number, job, sample, asker, digests, enforced=info.capabilities.structured_output)
+        yield _plan_row(number, job, sample, asker, images, enforced=info.capabilities.structured_output)
 
 
 def _wanted(sample: Sample, job: Job) -> bool:
@@ -111,14 +114,28 @@ def _wanted(sample: Sample, job: Job) -> bool:
     )
 
 
-def _plan_row(
-    number: int, job: Job, sample: Sample, asker: bytes, digests: ImageDigests, *, enforced: bool
-) -> PlannedRow:
-    from vlmhb.data.details import details_of
-    from vlmhb.data.images import find_image
-    from vlmhb.data.prompts import question_of
-    from vlmhb.data.schemas import read_schema
+def _images_of(dataset: Dataset, digests: ImageDigests) -> Callable[[str], tuple[str, str]]:
+    """From an image's path as written in a dataset to that of its file and its digest; the last ones are remembered.
 
+    Questions about a page follow each other, and to find a file costs more than all the rest of a row.
+    """
+    @lru_cache(maxsize=_REMEMBERED)
+    def look(written: str) -> tuple[str, str]:
+        path = find_image(dataset, written)
+        return str(path.absolute()), digests.of(path)
+
+    return look
+
+
+def _plan_row(
+    number: int,
+    job: Job,
+    sample: Sample,
+    asker: bytes,
+    images: Callable[[str], tuple[str, str]],
+    *,
+    enforced: bool,
+) -> PlannedRow:
     paths: list[str] = []
     key = error = note = None
     schema = sample.json_schema if enforced else ""
@@ -127,11 +144,11 @@ def _plan_row(
         if sample.problem:
             raise RequestError(sample.problem)
         question, note = question_of(sample, job.prompts)
-        found = [find_image(job.dataset, written) for written in sample.images]
+        found = [images(written) for written in sample.images]
         if schema:
             read_schema(schema)
-        key = question_key(asker, [digests.of(path) for path in found], question, schema)
-        paths = [str(path.absolute()) for path in found]
+        key = question_key(asker, [digest for _, digest in found], question, schema)
+        paths = [path for path, _ in found]
     except RequestError as problem:
         error = str(problem)
     notes = [note] if note else []

@@ -33,13 +33,13 @@ CREATE TABLE rows (
     images TEXT NOT NULL, question TEXT NOT NULL, reference TEXT NOT NULL, doc_class TEXT NOT NULL,
     question_type TEXT NOT NULL, split TEXT NOT NULL, answer_bbox TEXT NOT NULL, error TEXT, notes TEXT NOT NULL,
     details TEXT NOT NULL, PRIMARY KEY (job, row)) WITHOUT ROWID;
-CREATE INDEX rows_by_key ON rows (key);
 CREATE TABLE answers (
     key BLOB PRIMARY KEY, ok INTEGER NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL, output_tokens INTEGER,
     prompt_tokens INTEGER, cached_tokens INTEGER, queue_time REAL, time_to_first_token REAL,
     time_per_output_token REAL, total_time REAL, error_kind TEXT, error TEXT, notes TEXT NOT NULL,
     token_ids TEXT NOT NULL, answered_at REAL NOT NULL) WITHOUT ROWID;
 """
+_INDEX = "CREATE INDEX rows_by_key ON rows (key)"
 _INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (" + ",".join("?" * 16) + ")"
 _INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 15) + ")"
 
@@ -92,6 +92,7 @@ class RunStore:
                 with self._transaction():
                     for statement in _SCHEMA.split(";"):
                         self._db.execute(statement)
+                    self._db.execute(_INDEX)
                     self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
         except (sqlite3.Error, OSError) as error:
             raise RunError(f"the run's database {path} cannot be opened: {error}") from error
@@ -120,13 +121,18 @@ class RunStore:
     # --- planning
 
     def replace_plan(self, jobs: dict[int, dict[str, Any]], rows: Iterable[PlannedRow]) -> None:
-        """Store the plan of this run in place of the one before, all of it or nothing."""
+        """Store the plan of this run in place of the one before, all of it or nothing.
+
+        The index is made when the rows are there: sorted, it takes a fraction of the time of one key after another.
+        """
         with self._transaction():
+            self._db.execute("DROP INDEX rows_by_key")
             self._db.execute("DELETE FROM rows")
             self._db.execute("DELETE FROM jobs")
             descriptions = [(job, msgspec.json.encode(text).decode()) for job, text in jobs.items()]
             self._db.executemany("INSERT INTO jobs VALUES (?, ?, NULL)", descriptions)
             self._db.executemany(_INSERT_ROW, (_row_values(row) for row in rows))
+            self._db.execute(_INDEX)
 
     def jobs(self) -> dict[int, dict[str, Any]]:
         """The descriptions of the plan's jobs, with ``failure`` when a job could not be run."""
