@@ -97,7 +97,7 @@ def encode_shared(builder: PromptBuilder, prompts: Sequence[PreparedPrompt]) -> 
     ends = [prompt.token_ids[group.cut :] for prompt, group in zip(first, groups, strict=True)]
     if not _ends_with(encoded, ends) or _per_token(encoded) - set(PER_TOKEN):
         return None
-    _cut_ends(encoded, [len(end) for end in ends])
+    _cut_ends(encoded, [len(end) for end in ends], builder.tokenizer.pad_token_id)
     head = [0] * len(prompts)
     tails: list[tuple[int, ...]] = [()] * len(prompts)
     for place, group in enumerate(groups):
@@ -156,17 +156,17 @@ def _per_token(encoded: Any) -> set[str]:
     return {name for name, value in encoded.items() if isinstance(value, torch.Tensor) and value.shape[:2] == shape}
 
 
-def _cut_ends(encoded: Any, counts: Sequence[int]) -> None:
-    """Take that many tokens from the end of each row of a left-padded batch, in place."""
+def _cut_ends(encoded: Any, counts: Sequence[int], pad: int) -> None:
+    """Take that many tokens from the end of each row of a left-padded batch, in place; ``pad`` fills what is free."""
     lengths = encoded["attention_mask"].sum(-1).tolist()
     longest = max(length - count for length, count in zip(lengths, counts, strict=True))
     total = encoded["input_ids"].shape[1]
     for name in PER_TOKEN:
-        if name in encoded:
-            rows = []
-            for row, count in zip(encoded[name], counts, strict=True):
-                end = total - count
-                start = end - longest
-                part = row[max(start, 0) : end]
-                rows.append(torch.cat([row[:1].expand(-start), part]) if start < 0 else part)
-            encoded[name] = torch.stack(rows)
+        if name not in encoded:
+            continue
+        old = encoded[name]
+        new = old.new_full((len(old), longest), pad if name == "input_ids" else 0)
+        for row, count in enumerate(counts):
+            kept = min(longest, total - count)
+            new[row, longest - kept :] = old[row, total - count - kept : total - count]
+        encoded[name] = new
