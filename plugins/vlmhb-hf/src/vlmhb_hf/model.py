@@ -12,12 +12,14 @@ from typing import Any
 import msgspec
 import torch
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
+from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError, RequestError, VlmhbError
 from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, sampling_defaults_of
 
 from vlmhb_hf.batches import Batch, Preparation, Prepared, form_batches
 from vlmhb_hf.faults import out_of_memory, request_error
 from vlmhb_hf.generation import Generation
+from vlmhb_hf.hints import RULES
 from vlmhb_hf.info import DEFAULT_BATCH_SIZE, REUSE, describe
 from vlmhb_hf.loading import load_torch_model
 from vlmhb_hf.reuse import Reuse, limit_of
@@ -80,7 +82,7 @@ class HuggingFaceModel(ModelInterface):
             self._news.append(
                 f"the model folder's generation_config.json would set {said}; the request decides instead."
             )
-        self._facts = {
+        facts = {
             **loaded.facts,
             "engine_version": importlib.metadata.version("transformers"),
             "torch_version": torch.__version__,
@@ -93,6 +95,7 @@ class HuggingFaceModel(ModelInterface):
             "notes": list(builder.notes),
             "time_to_first_token": "of the whole batch a request was answered in",
         }
+        self._facts = with_hints(facts, RULES)
 
     def facts(self) -> dict[str, Any]:
         """What was decided while loading, and ``reuse`` as it is now; empty before."""

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
+from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError
 
 from vlmhb_sglang import checks, info, settings
+from vlmhb_sglang.hints import RULES
 
 if TYPE_CHECKING:
     from vlmhb.prompting import PromptBuilder
@@ -121,7 +123,7 @@ class SGLangModel(ModelInterface):
     def _decided(self, arguments: dict[str, Any], context: int, cache_tokens: int) -> dict[str, Any]:
         assert self._engine is not None
         config = self._engine.tokenizer_manager.model_config
-        return {
+        facts = {
             "architecture": config.hf_config.architectures[0],
             "model_impl": arguments["model_impl"],
             "dtype": str(config.dtype).removeprefix("torch."),
@@ -134,7 +136,9 @@ class SGLangModel(ModelInterface):
             "prefix_caching": not arguments["disable_radix_cache"],
             "tensor_parallel_size": arguments["tp_size"],
             "deterministic": arguments["enable_deterministic_inference"],
+            "cuda_graph": not arguments.get("disable_cuda_graph", False),
         }
+        return with_hints(facts, RULES)
 
     def close(self) -> None:
         """Shut the engine down and give its memory back; nothing of it keeps running."""

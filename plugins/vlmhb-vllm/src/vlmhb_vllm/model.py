@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
+from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError
 
 from vlmhb_vllm import info, settings
+from vlmhb_vllm.hints import RULES
 from vlmhb_vllm.refusals import load_reason
 from vlmhb_vllm.sampling import sampling_params
 from vlmhb_vllm.serving import Ready, Serving
@@ -79,7 +81,8 @@ class VLLMModel(ModelInterface):
             return {}
         config = self._llm.llm_engine.vllm_config
         model = config.model_config
-        return {
+        cache = config.cache_config
+        facts = {
             "architecture": model.architecture,
             "model_impl": str(model.model_impl),
             "dtype": str(model.dtype).removeprefix("torch."),
@@ -87,15 +90,17 @@ class VLLMModel(ModelInterface):
             "context_length": self._context,
             "max_images": self._builder.max_images,
             "max_num_seqs": config.scheduler_config.max_num_seqs,
-            "block_size": config.cache_config.block_size,
-            "kv_cache_blocks": config.cache_config.num_gpu_blocks,
-            "prefix_caching": config.cache_config.enable_prefix_caching,
+            "block_size": cache.block_size,
+            "kv_cache_blocks": cache.num_gpu_blocks,
+            "kv_cache_tokens": cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None,
+            "prefix_caching": cache.enable_prefix_caching,
             "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
             "enforce_eager": model.enforce_eager,
             "engine_process": not settings.in_one_process(),
             "stop_token_ids": list(self._builder.stop_ids),
             "ignored_generation_config": self._ignored,
         }
+        return with_hints(facts, RULES)
 
     def close(self) -> None:
         """Shut the engine down and give its memory back; nothing of it keeps running."""
