@@ -221,3 +221,18 @@ def test_the_core_offers_its_sections_through_the_hook() -> None:
     places = [(section.name, section.place) for section in Registry().report_sections()]
     assert [name for name, _ in places[:3]] == ["summary", "leaderboard", "prompts"]
     assert [place for _, place in places] == sorted(place for _, place in places)
+
+
+def test_numbered_points_are_named_in_the_table(tmp_path: Path) -> None:
+    from support.stored import Asked, CoreRegistry, store_run
+    from vlmhb.report.write import write_report
+
+    rows = [Asked(str(page), "?", "ab") for page in range(4)]
+    models = {f"m{number}": ["ab", "ab", "ab", "ab" if number % 2 else "x"] for number in range(9)}
+    run = store_run(tmp_path / "run", rows, models, speeds=dict.fromkeys(list(models)[1:], 0.1))  # type: ignore[arg-type]
+    write_report([run], CoreRegistry(), tmp_path / "few")  # type: ignore[arg-type]
+    assert "<bdi>1. m" not in (tmp_path / "few" / "index.html").read_text(encoding="utf-8")
+    more = store_run(tmp_path / "more", rows, models, speeds=dict.fromkeys(models, 0.1))  # type: ignore[arg-type]
+    write_report([more], CoreRegistry(), tmp_path / "many")  # type: ignore[arg-type]
+    page = (tmp_path / "many" / "index.html").read_text(encoding="utf-8")
+    assert all(f"<bdi>{number}. m" in page for number in range(1, 10))

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 16, 52
+NAMED = 8
+"""Most points that are named in the plot; more are numbered."""
 _LOGARITHMIC_FROM = 8.0
 """Ratio of the largest to the smallest x from which the axis is logarithmic."""
 
@@ -86,7 +88,7 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, alternative: st
         x_title=x_title,
         y_title=y_title,
         alternative=alternative,
-        named=len(points) <= 8,
+        named=len(points) <= NAMED,
         box={"left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM, "w": WIDTH, "h": HEIGHT},
     )
 

@@ -30,7 +30,7 @@ class Best(NamedTuple):
         best, second: the entries, by their mean over these rows.
         mean: of the best, and its 95 % interval.
         lead: how far the best is ahead of the second, in the direction of "better".
-        p: how likely chance alone gives such a lead, corrected (Holm) for all groups of the comparison.
+        p: how likely chance alone gives such a lead, corrected (Holm) for all values of the column.
     """
 
     column: str
@@ -96,13 +96,15 @@ def _alike(entries: Sequence[ReportEntry]) -> Iterator[list[ReportEntry]]:
 
 def _best(view: ReportView, entries: Sequence[ReportEntry], metric: str) -> Iterator[Best]:
     rows = _common(view, entries, metric)
-    groups = [("", "", rows)] if len(rows) else []
+    if rows.is_empty():
+        return
+    yield _best_of(view, entries, metric, "", "", rows)
     for column in GROUPS:
         parts = rows.partition_by(column, maintain_order=True)
-        groups += [(column, part[column][0], part) for part in parts if len(parts) > 1]
-    found = [_best_of(view, entries, metric, *group) for group in groups]
-    for one, p in zip(found, holm([one.p for one in found]), strict=True):
-        yield one._replace(p=p)
+        if len(parts) > 1:
+            found = [_best_of(view, entries, metric, column, part[column][0], part) for part in parts]
+            for one, p in zip(found, holm([one.p for one in found]), strict=True):
+                yield one._replace(p=p)
 
 
 def _common(view: ReportView, entries: Sequence[ReportEntry], metric: str) -> polars.DataFrame:

@@ -42,6 +42,7 @@ class RunsView:
         self.manifests: Mapping[Path, Mapping[str, Any]] = {run.folder: run.manifest for run in runs}
         jobs = [(run, job) for run in runs for job in run.jobs]
         self._jobs = [job for _, job in jobs]
+        self._tables: dict[tuple[int, str], polars.DataFrame] = {}
         self.entries: Sequence[ReportEntry] = _entries(jobs)
         names = dict.fromkeys(name for job in self._jobs for name in job.metrics)
         self.metrics: Mapping[str, Metric] = {name: metrics[name] for name in names}
@@ -58,7 +59,9 @@ class RunsView:
 
     def table(self, entry: ReportEntry, aggregator: str) -> polars.DataFrame:
         """See the protocol."""
-        return self._jobs[entry.number].scorer.table(aggregator)
+        if (entry.number, aggregator) not in self._tables:
+            self._tables[entry.number, aggregator] = self._jobs[entry.number].scorer.table(aggregator)
+        return self._tables[entry.number, aggregator]
 
     @cached_property
     def samples(self) -> tuple[polars.DataFrame, int]:

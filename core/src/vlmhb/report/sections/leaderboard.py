@@ -12,7 +12,7 @@ from vlmhb.report.exports import aggregated
 from vlmhb.report.figures import mean_of, mean_over, rank_metric, ranked, scored_samples
 from vlmhb.report.prompts import prompt_comparisons
 from vlmhb.report.render import Cell, Table, count_cell, markdown_text, number_cell, template
-from vlmhb.report.sections.prompts import prompts_sentence
+from vlmhb.report.sections.prompts import best_prompts
 
 if TYPE_CHECKING:
     import polars
@@ -46,7 +46,9 @@ class LeaderboardSection(ReportSection):
             warning = "" if common is None else view.text("leaderboard.unequal", rows=len(common))
             texts = ", ".join(dict.fromkeys(name for entry in ordered for name in entry.normalize))
             under = [view.text("leaderboard.reading", normalize=texts or view.text("word.nothing"))]
-            under += [prompts_sentence(view, one) for one in prompt_comparisons(view) if one.dataset == dataset]
+            under += [
+                said for one in prompt_comparisons(view) if one.dataset == dataset for said in best_prompts(view, one)
+            ]
             html.append(
                 template(
                     "leaderboard.html.j2", means=means, readings=readings, warning=warning, under=under, text=view.text
@@ -98,7 +100,7 @@ class LeaderboardSection(ReportSection):
 
 def _title(view: ReportView, name: str) -> str:
     metric = view.metrics[name]
-    return f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
+    return f"{metric.title}\u00a0{'↑' if metric.higher_is_better else '↓'}"
 
 
 def _mean_cell(view: ReportView, entry: ReportEntry, only: polars.Series | None, name: str) -> Cell:

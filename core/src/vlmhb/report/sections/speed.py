@@ -111,4 +111,4 @@ def _percentiles(view: ReportView, times: polars.Series) -> Cell:
     if middle is None:
         return Cell(view.text("word.none"))
     high = (f"p{share:.0%}".rstrip("%") + f" {seconds(view, quantile(known, share))}" for share in (0.9, 0.99))
-    return Cell(seconds(view, middle), sort=middle, hint=", ".join(high))
+    return Cell(seconds(view, middle), sort=middle, hint="\n".join(high))

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
 from vlmhb.report.figures import Figure, rank_metric, ranked
-from vlmhb.report.plot import Point, scatter
+from vlmhb.report.plot import NAMED, Point, scatter
 from vlmhb.report.render import Cell, Table, number_cell, template
 from vlmhb.report.sections.speed import throughput
 
@@ -43,16 +43,18 @@ class TradeoffSection(ReportSection):
         points = [_point(entry, figure, speed) for entry, figure, speed in drawn]
         header = [view.text("word.label"), title, view.text("speed.answers")]
         none = view.text("word.none")
+        numbers = {entry.number: f"{at}. " for at, (entry, _, _) in enumerate(drawn, 1)} if len(drawn) > NAMED else {}
         rows = [
             [
-                Cell(entry.label),
+                Cell(numbers.get(entry.number, "") + entry.label),
                 number_cell(view, figure.mean, figure.interval),
                 Cell(none if speed is None else f"{speed:.3g}", sort=speed),
             ]
             for entry, figure, speed in found
         ]
         table = Table(view.text("tradeoff.caption", dataset=dataset), header, rows, frozenset((1, 2)))
-        return template("tradeoff.html.j2", plot=scatter(points, *axes, alternative), table=table, text=view.text)
+        plot = scatter(points, *axes, alternative)
+        return template("tradeoff.html.j2", plot=plot, table=table, numbered=bool(numbers), text=view.text)
 
 
 def _direction(view: ReportView, metric: str) -> str:
