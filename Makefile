@@ -49,8 +49,8 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The tests of vLLM and SGLang run inside their managed environments; pytest and the demo pack come in by PYTHONPATH, so
-# that the environments stay as vlmhb made them. The reference answers come from the environment of hf.
+# The tests of vLLM and SGLang run inside their managed environments; pytest, the demo pack and the twins of vlmhb-hf
+# come in by PYTHONPATH, so that the environments stay as vlmhb made them. The reference answers come from the environment of hf.
 ENGINES := hf vllm sglang
 EXTRAS := $(VENV)/engine-tests
 export VLMHB_HOME ?= $(VENV)/home
@@ -62,7 +62,7 @@ test-engines: environments
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(EXTRAS) --no-deps \
 		pytest iniconfig pluggy packaging pygments psutil
 	for engine in vllm sglang; do \
-		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src \
+		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src:plugins/vlmhb-hf/src \
 		$(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest tests/engines/$$engine || exit 1; done
 	$(BIN)/pytest tests/engines/test_*.py
 

@@ -1,4 +1,4 @@
-"""Engine tests share ``parity_requests`` and ``twins``, which lie beside this file, and the reference: Hugging Face."""
+"""Engine tests share the modules beside this file, and the reference: Hugging Face."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ Each case changes a copy of a tiny twin; :data:`CASES` names them all.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import twins
 from vlmhb import ModelCheck
 
 Change = Callable[[Path], None]
@@ -62,14 +62,15 @@ def without(*names: str) -> Change:
 
     def change(folder: Path) -> None:
         for name in names:
-            (folder / name).unlink()
+            (folder / name).unlink(missing_ok=True)
 
     return change
 
 
 def no_template(folder: Path) -> None:
     """Leave no chat template."""
-    (folder / "chat_template.json").unlink()
+    for name in ("chat_template.json", "chat_template.jinja"):
+        (folder / name).unlink(missing_ok=True)
     file = folder / "tokenizer_config.json"
     content = json.loads(file.read_text())
     content.pop("chat_template", None)
@@ -204,7 +205,7 @@ def ask(backend: str, names: Iterable[str], tiny: Path, home: Path) -> dict[str,
 
     def twin_of(family: str) -> Path:
         if family not in made:
-            made[family] = importlib.import_module(f"twins.{family}").make(home / family)
+            made[family] = twins.make(family, home / family)
         return made[family]
 
     cases = {name: make(name, twin_of, home / f"case{number}") for number, name in enumerate(names)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import twins
 from vlmhb import GenerationControl, GenerationRequest, GenerationResult, SamplingParams
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -27,7 +27,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
                 made[family] = tiny_model.make(target)
             else:
-                made[family] = importlib.import_module(f"twins.{family}").make(target)
+                made[family] = twins.make(family, target)
         return made[family]
 
     return folder

@@ -5,13 +5,13 @@ The scripts have no ``if __name__ == "__main__"``: SGLang's processes must not r
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from pathlib import Path
 
 import psutil
 import pytest
+import twins
 
 COMMON = """
     import itertools, json, os, signal, sys, threading, time
@@ -131,7 +131,7 @@ def test_nothing_is_left_when_the_host_is_killed(script):
 @pytest.mark.parametrize(("family", "reason"), [("bloom", "BloomForCausalLM has no SGlang implementation")])
 def test_a_model_that_sglang_refuses(script, tmp_path, family, reason):
     """The engine's own reason, and the host lives; SGLang alone would have killed it."""
-    folder = importlib.import_module(f"twins.{family}").make(tmp_path / family)
+    folder = twins.make(family, tmp_path / family)
     process = script(
         COMMON
         + f"""

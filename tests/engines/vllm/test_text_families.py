@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 
 import pytest
 from support.docs import name_tables
+from twins import make
 from vlmhb import GenerationRequest, ImageInput, SamplingParams
 from vlmhb.errors import ModelLoadError
 
@@ -41,7 +41,7 @@ def twins(tmp_path_factory, hf_answers):
 
     def twin(family):
         if family not in made:
-            folder = importlib.import_module(f"twins.{family}").make(tmp_path_factory.mktemp(family))
+            folder = make(family, tmp_path_factory.mktemp(family))
             made[family] = folder, hf_answers(folder, requests())
         return made[family]
 

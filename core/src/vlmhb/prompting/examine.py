@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from vlmhb.contract.check import ModelFacts, Support, Verdict
@@ -128,6 +128,38 @@ def obstacle(error: BaseException, reason: str, folder: ModelFolder, spec: Model
     known = next((item for item in found if item), None)
     advice = "Another version of the engine may know it, or another engine." if _UNKNOWN.search(reason) else ""
     return known or Obstacle("refused", shortened(reason), advice)
+
+
+def support_by_trying(
+    implementation: Literal["native", "transformers"],
+    asked: ModelSpec,
+    folder: ModelFolder,
+    notes: Iterable[str],
+    attempt: Callable[[], Iterable[str]],
+    words: Callable[[BaseException], str],
+    silent: Mapping[tuple[str, str], str],
+) -> Support:
+    """The entry of an implementation, by doing what loading does short of reading weights.
+
+    Args:
+        implementation: whose entry it is.
+        asked: the model, with this implementation.
+        folder: its folder.
+        notes: what is known about it already.
+        attempt: does it; returns further notes.
+        words: makes an exception of the engine readable.
+        silent: model type and implementation -> what is computed differently without an error.
+    """
+    known = list(notes)
+    try:
+        known += attempt()
+    except Exception as error:  # noqa: BLE001 - the model's own code runs in there and may raise anything
+        if not needs_values(error):
+            return refused(implementation, obstacle(error, words(error), folder, asked))
+        known.append(NOT_TRIED)
+    differently = silent.get((folder.model_type, implementation))
+    known += [differently] if differently else []
+    return Support(implementation=implementation, verdict="supported", notes=tuple(known))
 
 
 def refused(implementation: Literal["native", "transformers"], stop: Obstacle) -> Support:

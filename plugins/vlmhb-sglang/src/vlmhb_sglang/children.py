@@ -34,9 +34,13 @@ def _scheduler(server_args: Any, port_args: Any, *args: Any, **kwargs: Any) -> N
     from sglang.srt.managers.load_snapshot import shm_path_for
     from sglang.srt.managers.scheduler import run_scheduler_process
 
+    from vlmhb_sglang import fallback
     from vlmhb_sglang.grammar import write_compact_json
+    from vlmhb_sglang.settings import MODEL_IMPL
 
     write_compact_json()
+    if server_args.model_impl == MODEL_IMPL["native"]:
+        fallback.refuse()
     try:
         run_scheduler_process(server_args, port_args, *args, **kwargs)
     finally:

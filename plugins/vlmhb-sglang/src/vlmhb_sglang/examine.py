@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from vlmhb import ModelCheck, ModelSpec, Support
 from vlmhb.errors import ModelLoadError
 
-from vlmhb_sglang import checks, info, settings
+from vlmhb_sglang import checks, fallback, info, settings
 
 if TYPE_CHECKING:
     from vlmhb.prompting import ModelFolder, PromptBuilder
@@ -75,22 +76,16 @@ def _support(
     *,
     cpu: bool,
 ) -> Support:
-    from vlmhb.prompting.examine import NOT_TRIED, needs_values, obstacle, refused
+    from vlmhb.prompting.examine import support_by_trying
 
     asked = msgspec.structs.replace(spec, model_impl=implementation)
-    try:
-        checks.refuse_known_faults(asked, builder.folder)
-        notes = (*notes, *_try(asked, builder, cpu=cpu))
-    except Exception as error:  # noqa: BLE001 - the model's own code runs in there and may raise anything
-        if not needs_values(error):
-            return refused(implementation, obstacle(error, _words(error), builder.folder, asked))
-        notes = (*notes, NOT_TRIED)
-    silent = SILENT.get((builder.folder.model_type, implementation))
-    return Support(implementation=implementation, verdict="supported", notes=(*notes, *([silent] if silent else [])))
+    attempt = partial(_try, asked, builder, cpu=cpu)
+    return support_by_trying(implementation, asked, builder.folder, notes, attempt, _words, SILENT)
 
 
 def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ...]:
     """Do what loading does, up to reading weights; returns notes."""
+    checks.refuse_known_faults(spec, builder.folder)
     from sglang.srt.configs.model_config import ModelConfig
     from sglang.srt.plugins import load_plugins
     from sglang.srt.runtime_context import SpawnRanks, publish
@@ -115,10 +110,7 @@ def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ..
 def _registered(spec: ModelSpec, folder: ModelFolder) -> None:
     """Refuse ``native`` where SGLang has no code of its own: it would take transformers' without a word."""
     if spec.model_impl == "native" and _auto(folder) != "native":
-        names = ", ".join(folder.config.get("architectures") or ()) or "no architecture"
-        raise ModelLoadError(
-            f"SGLang has no code of its own for {names}; model_impl native takes that of transformers."
-        )
+        raise fallback.no_own_code(folder.config.get("architectures") or ())
 
 
 def _processor(config: Any, server: Any) -> None:

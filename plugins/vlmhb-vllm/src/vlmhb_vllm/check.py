@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -83,24 +84,22 @@ def _support(
     *,
     cpu: bool,
 ) -> Support:
-    from vlmhb.prompting.examine import NOT_TRIED, needs_values, obstacle, refused
+    from vlmhb.prompting.examine import support_by_trying
 
     asked = msgspec.structs.replace(spec, model_impl=implementation)
-    try:
-        _try(asked, builder, cpu=cpu)
-    except Exception as error:  # noqa: BLE001 - the model's own code runs in there and may raise anything
-        if not needs_values(error):
-            reason = load_reason(error)
-            for long_list in (" Supported architectures:", " The available parameters"):
-                reason = reason.partition(long_list)[0]
-            return refused(implementation, obstacle(error, reason, builder.folder, asked))
-        notes = (*notes, NOT_TRIED)
-    silent = SILENT.get((builder.folder.model_type, implementation))
-    return Support(implementation=implementation, verdict="supported", notes=(*notes, *([silent] if silent else [])))
+    attempt = partial(_try, asked, builder, cpu=cpu)
+    return support_by_trying(implementation, asked, builder.folder, notes, attempt, _words, SILENT)
 
 
-def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> None:
-    """Do what loading does, up to reading weights."""
+def _words(error: BaseException) -> str:
+    reason = load_reason(error)
+    for long_list in (" Supported architectures:", " The available parameters"):
+        reason = reason.partition(long_list)[0]
+    return reason
+
+
+def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ...]:
+    """Do what loading does, up to reading weights; returns notes: there are none."""
     from vllm import EngineArgs
     from vllm.multimodal import MULTIMODAL_REGISTRY
     from vllm.multimodal.encoder_budget import MultiModalBudget
@@ -112,6 +111,7 @@ def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> None:
     elif builder.takes_images:
         raise ModelLoadError("vLLM runs the text part of this model only, and takes no images.")
     _build(config, builder.folder)
+    return ()
 
 
 def _build(config: VllmConfig, folder: ModelFolder) -> None:

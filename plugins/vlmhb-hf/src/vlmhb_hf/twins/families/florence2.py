@@ -16,8 +16,14 @@ class Florence2(Family):
     """16 patches and the mean of all a picture."""
 
     chat = False
+    embedding = 0.2
+    gain = 0.7
     named: ClassVar[Mapping[str, str]] = {"image_token": "<image>"}
-    ids: ClassVar[Mapping[str, str]] = {"image_token_id": "<image>"}
+    ids: ClassVar[Mapping[str, str]] = {
+        "image_token_id": "<image>",
+        "text_config.decoder_start_token_id": END_OF_TEXT,  # with the end's id, an answer would end at once
+        "decoder_start_token_id": END_OF_TEXT,
+    }
 
     def shrink(self, config: dict[str, Any]) -> None:
         """Four stages of one layer each."""
@@ -30,7 +36,7 @@ class Florence2(Family):
             projection_dim=HIDDEN,
         )
         text = config["text_config"]
-        text.update(d_model=HIDDEN, encoder_layers=2, decoder_layers=2, decoder_start_token_id=text["eos_token_id"])
+        text.update(d_model=HIDDEN, encoder_layers=2, decoder_layers=2)
 
     def processor(self, tokenizer: Any, config: dict[str, Any]) -> Any:
         """Squares of 128 pixels."""
@@ -39,8 +45,17 @@ class Florence2(Family):
         tokenizer.bos_token = END_OF_TEXT
         size = {"height": _SIDE, "width": _SIDE}
         image_processor = CLIPImageProcessor(size=size, crop_size=size, do_center_crop=False)
-        image_processor.image_seq_length = 16
+        image_processor.image_seq_length = 17
         return Florence2Processor(image_processor, tokenizer, num_additional_image_tokens=1)
+
+    def finish(self, model: Any) -> None:
+        """The picture is the same at every step; strong positions keep the decoder from saying one word for ever."""
+        import torch
+
+        source = torch.Generator().manual_seed(self.seed)
+        for name, values in model.named_parameters():
+            if name.endswith("decoder.embed_positions.weight"):
+                values.normal_(0, 1.0, generator=source)
 
 
 FAMILY = Florence2()

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from vlmhb_hf.twins.family import Family
 from vlmhb_hf.twins.shrink import HIDDEN
 
-_SIDE = 128
+_SIDE = 1024
 
 
 class GotOcr2(Family):
-    """4 tokens a picture of 128 pixels: an eighth of the patches a side is left."""
+    """256 tokens a picture of 1024 pixels: its processor always counts so many."""
 
     image_text = "<img><imgpad></img>"
     tokens = ("<img>", "</img>", "<imgpad>")
@@ -24,16 +24,11 @@ class GotOcr2(Family):
     ids: ClassVar[Mapping[str, str]] = {"image_token_id": "<imgpad>"}
 
     def shrink(self, config: dict[str, Any]) -> None:
-        """The last layer looks at everything, the others through windows of two patches."""
+        """The last layer looks at everything, the others through windows."""
         config["vision_config"].update(
-            output_channels=32, window_size=2, global_attn_indexes=[2], mlp_dim=128, hidden_size=64
+            image_size=_SIDE, output_channels=32, window_size=14, global_attn_indexes=[2], mlp_dim=128, hidden_size=64
         )
         config["text_config"]["hidden_size"] = HIDDEN
-
-    def small_pictures(self, config: dict[str, Any]) -> None:
-        """Squares of 128 pixels."""
-        config["vision_config"].update(image_size=_SIDE, patch_size=16)
-        config["image_seq_length"] = (_SIDE // 64) ** 2
 
     def processor(self, tokenizer: Any, config: dict[str, Any]) -> Any:
         """Pictures in one piece."""

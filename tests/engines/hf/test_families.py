@@ -1,0 +1,153 @@
+"""Every family of the matrix on transformers: prompt ids are the processor's own, answers are the model's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import twins
+from vlmhb import ModelSpec, Twin
+from vlmhb.doctor.families import Row, rows
+from vlmhb.doctor.matrix import read_cells
+from vlmhb.doctor.questions import questions
+from vlmhb.images import open_image
+from vlmhb.prompting import PromptBuilder, prompt_ids
+
+pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("ignore")]  # of processors, about each other
+
+ROWS = {row.name: row for row in rows()}
+MEASURED = Path(__file__).parents[3] / "docs" / "compatibility.json"
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory):
+    """A row's twin, made once."""
+    made: dict[str, Twin] = {}
+
+    def get(row: Row) -> Twin:
+        if row.name not in made:
+            made[row.name] = twins.twin_of(row, tmp_path_factory.mktemp("family") / "twin")
+        return made[row.name]
+
+    return get
+
+
+def pictured(found: Twin) -> bool:
+    return max(found.image_counts) > 0
+
+
+def test_fourteen_families_with_eyes_and_seven_without(twin):
+    kinds = [pictured(twin(row)) for row in ROWS.values()]
+    assert kinds.count(True) >= 14
+    assert kinds.count(False) >= 7
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_prompt_ids_are_the_processors_own(name, twin):
+    """What ``apply_chat_template`` and one call of the processor give, with nothing of ours in between."""
+    from transformers import AutoProcessor, AutoTokenizer
+
+    found = twin(ROWS[name])
+    builder = PromptBuilder(ModelSpec(model_path=found.path))
+    own = (AutoProcessor if pictured(found) else AutoTokenizer).from_pretrained(found.path)
+    for request in questions(found.image_counts):
+        prepared = builder.prepare(request)
+        ours = prompt_ids(builder.encode([prepared]), 0)
+        images = [open_image(image).image for image in request.images]
+        assert ours == processors_own(own, builder, request, images), request.id
+
+
+def processors_own(own, builder, request, images):
+    """The ids of a prompt that only transformers has touched."""
+    parts = [{"type": "image"} for _ in images] + [{"type": "text", "text": request.text}]
+    turns = [{"role": "user", "content": parts if builder.takes_images else request.text}]
+    template = getattr(own, "chat_template", None)
+    text = request.text
+    if template:
+        text = own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    if not builder.takes_images:
+        return own(text, add_special_tokens=False)["input_ids"]
+    pictures = None if not images else images if builder.family.max_images == 1 else [images]
+    options = (
+        {"add_special_tokens": False} if own.tokenizer.bos_token and text.startswith(own.tokenizer.bos_token) else {}
+    )
+    return own(text=[text], images=pictures, return_tensors="pt", **options)["input_ids"][0].tolist()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_answers_are_those_of_generate_on_the_processors_tensors(name, twin):
+    """In one batch through the plugin, one by one through transformers' own ``generate``."""
+    import torch
+    from vlmhb_hf import HuggingFaceModel
+
+    found = twin(ROWS[name])
+    asked = questions(found.image_counts)
+    with HuggingFaceModel().load(found.path, dtype="float32", device="cpu", batch_size=4) as model:
+        ours = {result.id: result for result in model.generate_requests(asked)}
+        for request in asked:
+            inputs = model._builder.encode([model._builder.prepare(request)])
+            with torch.no_grad():
+                out = model._model.generate(
+                    **inputs, max_new_tokens=request.sampling.max_tokens, do_sample=False, pad_token_id=0,
+                    eos_token_id=list(model._builder.stop_ids),
+                )  # fmt: skip
+            start = 1 if model._model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+            result = ours[request.id]
+            assert result.failure is None
+            assert list(result.token_ids) == out[0, start:].tolist(), request.id
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_twin_says_something_else_to_each_question(name, twin):
+    """One that always says the same, or does not look at pictures, would hide every fault of an engine."""
+    from vlmhb_hf import HuggingFaceModel
+
+    found = twin(ROWS[name])
+    asked = questions(found.image_counts)
+    with HuggingFaceModel().load(found.path, dtype="float32", device="cpu") as model:
+        results = list(model.generate_requests(asked))
+    assert len({result.token_ids for result in results}) >= len(asked) - 1
+    assert sum(len(set(result.token_ids)) for result in results) > 5 * len(asked)
+
+
+@pytest.mark.parametrize("name", ["Qwen2-VL", "LLaMA"])
+def test_a_twin_is_the_same_each_time(name, twin, tmp_path):
+    first, again = Path(twin(ROWS[name]).path), Path(twins.twin_of(ROWS[name], tmp_path / "twin").path)
+    files = sorted(file.name for file in first.iterdir())
+    assert files == sorted(file.name for file in again.iterdir())
+    for file in files:
+        assert (first / file).read_bytes() == (again / file).read_bytes(), file
+
+
+def test_the_hf_column_of_the_page_is_no_worse_than_it_says(twin):
+    """Every family that the page says to answer does so here; the tests above say how."""
+    column = {entry.family: entry.cell for entry in read_cells(MEASURED) if entry.cell.backend == "hf"}
+    assert set(column) == set(ROWS)
+    for name, cell in column.items():
+        if cell.outcome == "same tokens":
+            assert twin(ROWS[name]).image_counts
+
+
+def test_a_folders_own_tokenizer_and_processor_are_kept(twin, tmp_path):
+    """The twin of a twin, whose folder is as whole as a published one."""
+    source = Path(twin(ROWS["Qwen2.5-VL"]).path)
+    from vlmhb_hf.twins.build import make_twin
+
+    found = make_twin(ModelSpec(model_path=str(source)), tmp_path / "twin")
+    assert found.notes == ()
+    for name in ("tokenizer.json", "processor_config.json", "chat_template.jinja"):
+        assert (tmp_path / "twin" / name).read_bytes() == (source / name).read_bytes()
+    before, after = (json.loads((folder / "config.json").read_text()) for folder in (source, tmp_path / "twin"))
+    for config in (before, after):
+        config.pop("transformers_version")
+    assert before == after
+
+
+def test_what_cannot_be_made_small_says_why(tmp_path):
+    from vlmhb.errors import ModelLoadError
+    from vlmhb_hf.twins.build import make_twin
+
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "blip", "architectures": ["BlipModel"]}))
+    with pytest.raises(ModelLoadError, match="no processor for images, and none is known that could be made for blip"):
+        make_twin(ModelSpec(model_path=str(tmp_path)), tmp_path / "twin")
