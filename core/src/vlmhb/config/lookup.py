@@ -12,6 +12,7 @@ from vlmhb.config.cells import CellError, parse_names
 from vlmhb.config.job import Registry
 from vlmhb.config.names import nearest
 from vlmhb.contract.dataset import Dataset, DatasetFormat, NamedDataset, NamedModel
+from vlmhb.data.hub_cache import cached_dataset
 from vlmhb.data.options import check_options, split_options
 from vlmhb.data.prompts import PromptCollection, read_prompts, read_system_prompt
 from vlmhb.errors import DatasetError, MissingPackageError
@@ -111,6 +112,8 @@ class Places:
         yield datasets / written
         if self.data != self.config:
             yield self.data / written
+        if _HUB_ID.fullmatch(written):
+            yield cached_dataset(written)
 
     def _dataset_names(self, task: str) -> list[str]:
         folders = [self.config, self.data / "Datasets", self.data / "Datasets" / task, self.data]

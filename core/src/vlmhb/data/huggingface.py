@@ -1,4 +1,4 @@
-"""Datasets that the library ``datasets`` has saved to disk (``save_to_disk``), with or without splits."""
+"""Datasets of Hugging Face: saved to disk by the library ``datasets``, or downloaded from the hub."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.embedded import embedded_file
+from vlmhb.data.hub_cache import is_cached_dataset, open_cached
 from vlmhb.data.parquet import SPLIT_OPTION, check_columns, used_columns
 from vlmhb.data.records import COLUMN_OPTIONS, RecordReader, columns_of
 from vlmhb.errors import DatasetError, MissingPackageError
@@ -16,15 +17,18 @@ _ROWS_AT_ONCE = 64
 
 
 class HuggingFaceFormat(DatasetFormat):
-    """A folder that ``save_to_disk`` has written: ``state.json``, or ``dataset_dict.json`` and a folder a split."""
+    """A folder that ``save_to_disk`` has written (``state.json``, or ``dataset_dict.json`` and a folder a split), or a
+    dataset in the hub's cache (:mod:`vlmhb.data.hub_cache`)."""
 
     name = "huggingface"
-    options = COLUMN_OPTIONS | SPLIT_OPTION
+    options = COLUMN_OPTIONS | SPLIT_OPTION | {"revision": "branch, tag or commit of a dataset downloaded from the hub"}
 
     def recognises(self, path: Path) -> bool:
-        """Whether one of those files is there."""
-        return (path / "dataset_dict.json").is_file() or (
-            (path / "state.json").is_file() and (path / "dataset_info.json").is_file()
+        """Whether one of those files is there, or it is a folder of the cache."""
+        return (
+            is_cached_dataset(path)
+            or (path / "dataset_dict.json").is_file()
+            or ((path / "state.json").is_file() and (path / "dataset_info.json").is_file())
         )
 
     def open(self, path: Path, name: str) -> Dataset:
@@ -38,6 +42,10 @@ class HuggingFaceFormat(DatasetFormat):
             DatasetError: it cannot be read, has no column for the answer, or there is no such split.
             MissingPackageError: the library ``datasets`` is not installed.
         """
+        if is_cached_dataset(path):
+            return open_cached(path, name, options)
+        if "revision" in options:
+            raise DatasetError(f"{path} was saved to disk and has no revisions; those of the hub's cache have.")
         splits = _load(path)
         wanted = options.get("split")
         if wanted is not None:
