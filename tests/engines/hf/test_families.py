@@ -62,10 +62,10 @@ def processors_own(own, builder, request, images):
     """The ids of a prompt that only transformers has touched."""
     parts = [{"type": "image"} for _ in images] + [{"type": "text", "text": request.text}]
     turns = [{"role": "user", "content": parts if builder.takes_images else request.text}]
-    template = getattr(own, "chat_template", None)
+    owner = own if getattr(own, "chat_template", None) else getattr(own, "tokenizer", own)
     text = request.text
-    if template:
-        text = own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    if owner.chat_template:
+        text = owner.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     if not builder.takes_images:
         return own(text, add_special_tokens=False)["input_ids"]
     pictures = None if not images else images if builder.family.max_images == 1 else [images]

@@ -53,7 +53,7 @@ class PromptBuilder:
     Attributes:
         folder: the model's folder and configs.
         processor: the model's processor; for a text-only model its tokenizer.
-        tokenizer: the model's tokenizer, padding on the left.
+        tokenizer: the model's tokenizer, padding on the side that the family says.
         takes_images: whether the model takes images at all.
         max_images: most images in one prompt, by the spec or the model's family; None is no limit.
         stop_ids: ids that end an answer.
@@ -76,9 +76,9 @@ class PromptBuilder:
         self.processor = _load_processor(self.folder, spec)
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         self.takes_images = hasattr(self.processor, "image_processor")
-        self._ready_tokenizer()
         family = family_of(self.folder.model_type) if self.takes_images else family_of("")
         self.family = family(spec, self.processor)
+        self._ready_tokenizer()
         self._places_images = self.takes_images and self.family.places_images
         image_token = (getattr(self.processor, "image_token", None) or "<image>") if self._places_images else None
         self._template = ChatTemplate(self.processor, image_token)
@@ -144,7 +144,7 @@ class PromptBuilder:
             raise RequestError(f"the request has {count} images and the limit is {self.max_images} in one prompt.")
 
     def encode(self, prompts: Sequence[PreparedPrompt]) -> Any:
-        """The processor's tensors for a batch, padded on the left, placeholders expanded.
+        """The processor's tensors for a batch, padded, placeholders expanded.
 
         Args:
             prompts: all with images, or all without.
@@ -156,6 +156,8 @@ class PromptBuilder:
         Raises:
             RequestError: the model's processor refuses the batch.
         """
+        if len(prompts) > 1 and prompts[0].images and not self.family.batches_images:
+            raise RequestError("prompts with images of this model are encoded one at a time.", kind="unsupported")
         texts = [prompt.text for prompt in prompts]
         options = {**self._text_options(texts[0]), "padding": True, "return_tensors": "pt"}
         try:
@@ -167,9 +169,9 @@ class PromptBuilder:
         except (ValueError, TypeError, IndexError, KeyError, RuntimeError) as error:
             raise RequestError(f"the model's processor refuses the prompt: {error}", kind="unsupported") from error
         if any(prompt.literals for prompt in prompts):
-            put_back_literals(
-                batch, [prompt.literals for prompt in prompts], self._literals, self.tokenizer.pad_token_id
-            )
+            words = [prompt.literals for prompt in prompts]
+            left = self.family.padding_side == "left"
+            put_back_literals(batch, words, self._literals, self.tokenizer.pad_token_id, left=left)
         return batch
 
     def estimate_tokens(self, request: GenerationRequest) -> int:
@@ -230,7 +232,7 @@ class PromptBuilder:
         return {}
 
     def _ready_tokenizer(self) -> None:
-        self.tokenizer.padding_side = "left"
+        self.tokenizer.padding_side = self.family.padding_side
         if self.tokenizer.pad_token_id is None:
             # Padding is masked out, so any token will do.
             self.tokenizer.pad_token = self.tokenizer.eos_token or self.tokenizer.convert_ids_to_tokens(0)

@@ -12,14 +12,17 @@ _PER_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_id
 """Arrays of shape (batch, tokens, ...) that a processor may return."""
 
 
-def put_back_literals(batch: Any, words: Sequence[Sequence[str]], literals: Literals, pad_id: int) -> None:
-    """Replace each marker by its word's plain ids in a left-padded batch, in place; rows are padded anew.
+def put_back_literals(
+    batch: Any, words: Sequence[Sequence[str]], literals: Literals, pad_id: int, *, left: bool = True
+) -> None:
+    """Replace each marker by its word's plain ids in a padded batch, in place; rows are padded anew.
 
     Args:
         batch: the processor's tensors.
         words: per row the words that its markers stand for, in order.
         literals: whose markers they are.
         pad_id: the id to pad ``input_ids`` with; other arrays are padded with 0.
+        left: the side that is padded.
     """
     import torch
 
@@ -42,7 +45,8 @@ def put_back_literals(batch: Any, words: Sequence[Sequence[str]], literals: Lite
         old = batch[name]
         new = old.new_full((old.shape[0], length, *old.shape[2:]), pad_id if name == "input_ids" else 0)
         for row, (row_ids, source_of) in enumerate(zip(rows, sources, strict=True)):
-            new[row, length - len(row_ids) :] = row_ids if name == "input_ids" else old[row, source_of]
+            place = slice(length - len(row_ids), None) if left else slice(len(row_ids))
+            new[row, place] = row_ids if name == "input_ids" else old[row, source_of]
         batch[name] = new
 
 

@@ -96,6 +96,8 @@ def own_loop_obstacle(model: Any) -> str:
         return f"{kind.__name__} is the folder's own code"
     if model.config.is_encoder_decoder:
         return f"{kind.__name__} has an encoder and a decoder"
+    if getattr(model.config.get_text_config(decoder=True), "cross_attention_layers", None):
+        return f"layers of {kind.__name__} look across at the picture"
     if not model._supports_default_dynamic_cache():
         return f"{kind.__name__} keeps its state in a cache of its own"
     strange = sorted({type(layer).__name__ for layer in _layers(model)} - {"DynamicLayer", "DynamicSlidingWindowLayer"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -19,6 +19,9 @@ class ModelFamily:
     Attributes:
         model_types: values of ``model_type`` in config.json that it serves.
         places_images: whether the prompt's text says where an image stands; otherwise the processor decides.
+        batches_images: whether prompts with images may be encoded together without changing each other's answers.
+        padding_side: where shorter prompts of a batch are filled up; models that generate from the prompt's end want
+            ``left``, encoders that count positions from the beginning ``right``.
         max_images: most images that the architecture takes in one prompt; None is any number.
         processor_options: keyword arguments for each call of the processor.
         notes: what of the spec this family cannot follow, one sentence each.
@@ -26,6 +29,8 @@ class ModelFamily:
 
     model_types: ClassVar[tuple[str, ...]] = ()
     places_images: ClassVar[bool] = True
+    batches_images: ClassVar[bool] = True
+    padding_side: ClassVar[Literal["left", "right"]] = "left"
     max_images: ClassVar[int | None] = None
 
     def __init__(self, spec: ModelSpec, processor: Any) -> None:

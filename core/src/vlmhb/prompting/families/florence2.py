@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from vlmhb.prompting.families.base import ModelFamily
 
@@ -12,4 +12,5 @@ class Florence2(ModelFamily):
 
     model_types: ClassVar[tuple[str, ...]] = ("florence2",)
     places_images: ClassVar[bool] = False
+    padding_side: ClassVar[Literal["left", "right"]] = "right"
     max_images: ClassVar[int | None] = 1

@@ -1,0 +1,14 @@
+"""Phi-4-multimodal: pictures of different shapes in one batch change each other's features in transformers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from vlmhb.prompting.families.base import ModelFamily
+
+
+class Phi4Multimodal(ModelFamily):
+    """Prompts with pictures are encoded one at a time (seen with transformers 5.24 and pictures of unequal crops)."""
+
+    model_types: ClassVar[tuple[str, ...]] = ("phi4_multimodal",)
+    batches_images: ClassVar[bool] = False
