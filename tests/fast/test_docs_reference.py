@@ -37,7 +37,7 @@ from vlmhb.errors import DatasetError
 from vlmhb.metrics import answers
 from vlmhb.metrics.builtin import vlmhb_metrics
 from vlmhb.metrics.normalise import DEFAULT_NORMALISERS, NORMALISERS
-from vlmhb.metrics.scoring import AGGREGATORS
+from vlmhb.metrics.grouping import AGGREGATORS
 from vlmhb.run.folder import RunFolder
 
 TABLES = name_tables()
@@ -106,7 +106,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "errors": lambda: (item.__name__ for item in subclasses(errors.VlmhbError)),
     "error-kinds": lambda: get_args(errors.ErrorKind),
     "public": lambda: vlmhb.__all__,
-    "benchmarks": lambda: (path.name for path in (ROOT / "benchmarks").glob("*.py")),
+    "benchmarks": lambda: (path.name for path in (ROOT / "benchmarks").glob("[!_]*.py")),
     "capabilities": lambda: fields(vlmhb.Capabilities),
     "ImageInput": lambda: fields(vlmhb.ImageInput),
     "Metric": lambda: (*vlmhb.Metric.__annotations__, "signature", "score", "corpus"),

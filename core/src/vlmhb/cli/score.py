@@ -13,6 +13,7 @@ import click
 @click.option("--answers", "-a", type=click.Path(path_type=Path), help="CSV (row;answer or id;model_answer) or JSONL.")
 @click.option("--metrics", help="For example CER,WER. [default: the run's own, or cer,wer,exact_match]")
 @click.option("--normalize", help="Text normalisers, for example nfc,whitespace,yo. [default: nfc,whitespace]")
+@click.option("--by", multiple=True, help="Columns whose values make a further table, for example split,currency.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results. [default: runs/score-<answers>]")
 def command(
     run: Path | None,
@@ -20,6 +21,7 @@ def command(
     answers: Path | None,
     metrics: str | None,
     normalize: str | None,
+    by: tuple[str, ...],
     out: Path | None,
 ) -> None:
     """Score the answers stored in the folder RUN again, or --answers made elsewhere against a --dataset.
@@ -38,10 +40,10 @@ def command(
     registry = Registry()
     if run is not None and dataset is None and answers is None:
         folder = run
-        summary = score_run(run, registry, metrics, normalize)
+        summary = score_run(run, registry, metrics, normalize, by)
     elif run is None and dataset is not None and answers is not None:
         folder = out or Path("runs") / f"score-{answers.stem}"
-        summary = score_answers(dataset, answers, folder, registry, metrics, normalize, make_listener().note)
+        summary = score_answers(dataset, answers, folder, registry, metrics, normalize, make_listener().note, by)
     else:
         raise click.UsageError("give either a run's folder, or both --dataset and --answers")
     for note in report_of_run(folder, registry):

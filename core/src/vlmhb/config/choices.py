@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -21,12 +21,14 @@ class Choices(msgspec.Struct, frozen=True):
         names: the program's name by every folded name that people write.
         shown: the names to suggest.
         unusable: why some of them cannot be chosen here, by the program's name.
+        others: the program's name of what can be chosen beside the names; None for what cannot.
     """
 
     what: str
     names: Mapping[str, str]
     shown: tuple[str, ...]
     unusable: Mapping[str, CellError] = {}
+    others: Callable[[str], str | None] = lambda text: None
 
     @classmethod
     def of(cls, what: str, names: Iterable[str]) -> Choices:
@@ -40,9 +42,9 @@ class Choices(msgspec.Struct, frozen=True):
         Raises:
             CellError: the text cannot be read as a list.
         """
-        written = parse_names(text)
-        unknown = [name for name in written if fold(name) not in self.names]
-        chosen = dict.fromkeys(self.names[fold(name)] for name in written if fold(name) in self.names)
+        found = {name: self.names.get(fold(name)) or self.others(name) for name in parse_names(text)}
+        unknown = [name for name, meant in found.items() if meant is None]
+        chosen = dict.fromkeys(meant for meant in found.values() if meant is not None)
         errors = [CellError(f"there is no {self.what} {name!r}.", suggestion(name, self.shown)) for name in unknown]
         errors += [self.unusable[name] for name in chosen if name in self.unusable]
         return tuple(chosen), errors
@@ -80,9 +82,13 @@ def _is_installed(distribution: str) -> bool:
 
 def aggregator_choices() -> Choices:
     """The tables that scores are summed up in."""
-    from vlmhb.metrics.scoring import AGGREGATORS
+    from vlmhb.metrics.grouping import AGGREGATORS, BY, columns_of, table_by
 
-    return Choices.of("aggregator", AGGREGATORS)
+    def others(text: str) -> str | None:
+        table = text.casefold()
+        return table_by(table.removeprefix(BY)) if table.startswith(BY) and columns_of(table) else None
+
+    return msgspec.structs.replace(Choices.of("aggregator", AGGREGATORS), others=others)
 
 
 def normalizer_choices() -> Choices:

@@ -17,7 +17,8 @@ _USER_CONFIG = """\
 # prompt_collection      a file under PromptCollections/<task>/ whose prompts replace the dataset's questions; a list
 #                        of files compares them
 # metrics                a list: CER, WER, exact_match, ...
-# metrics_aggregators    a list of tables: general, by_id, by_doc_question, by_doc_type; empty makes all
+# metrics_aggregators    a list of tables: general, by_id, by_doc_question, by_doc_type; empty makes all;
+#                        by:split and the like make tables by any columns
 # only_evaluate_metrics  True scores the stored answers again and generates nothing
 # filter_doc_class, filter_question_type   values of the rows to take; empty takes all
 # max_tokens, temperature, top_p, top_k, repetition_penalty, seed, stop   how answers are generated; greedy by default

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Iterable
 
 from vlmhb.config.cells import CellError, parse_names
 from vlmhb.config.names import nearest
@@ -10,7 +11,8 @@ from vlmhb.config.sheet import Row
 from vlmhb.contract.dataset import Dataset
 from vlmhb.errors import DatasetError, Fault
 
-DOC_CLASS, QUESTION_TYPE = "filter_doc_class", "filter_question_type"
+DOC_CLASS, QUESTION_TYPE, TABLES = "filter_doc_class", "filter_question_type", "metrics_aggregators"
+_LOOKED_AT = 200
 _MOST_NAMED = 12
 
 
@@ -54,6 +56,24 @@ def filters_of(
         message = f"no row of {dataset.name} is of doc class {row.text(DOC_CLASS)!r} and of this question type."
         faults.append(row.fault(QUESTION_TYPE, message))
     return classes, types
+
+
+def check_tables(row: Row, dataset: Dataset, tables: Iterable[str], faults: list[Fault]) -> None:
+    """Tables by columns: each column must be one that the first rows of the dataset have."""
+    from vlmhb.metrics.grouping import BY, ROW_COLUMNS, columns_of
+
+    wanted = {name for table in tables if table.startswith(BY) for name in columns_of(table)} - {*ROW_COLUMNS}
+    if not wanted:
+        return
+    try:
+        there = dict.fromkeys(name for sample in itertools.islice(dataset, _LOOKED_AT) for name in sample.fields)
+    except DatasetError as error:
+        faults.append(row.fault("dataset", str(error)))
+        return
+    for name in sorted(wanted - there.keys()):
+        near = nearest(name, [*ROW_COLUMNS, *there])
+        hint = f"Did you mean {near}?" if near else f"It has {', '.join([*ROW_COLUMNS, *there])}."
+        faults.append(row.fault(TABLES, f"the dataset has no column {name!r}.", hint))
 
 
 def _values(row: Row, column: str, there: Collection[str], faults: list[Fault]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from vlmhb.config import columns
 from vlmhb.config.cells import CellError, parse_bool
 from vlmhb.config.choices import Choices, aggregator_choices, metric_choices, normalizer_choices
 from vlmhb.config.engines import Engines
-from vlmhb.config.filters import Groups, filters_of
+from vlmhb.config.filters import Groups, check_tables, filters_of
 from vlmhb.config.job import DEFAULT_METRICS, DEFAULT_NORMALIZE, Job, Overrides, Plan, Registry
 from vlmhb.config.lookup import Places
 from vlmhb.config.models import Models, check_model_overrides
@@ -97,6 +97,8 @@ class _Planner:
         metrics = self._chosen(row, "metrics", self._metrics) or self._default_metrics()
         aggregators = self._chosen(row, "metrics_aggregators", self._aggregators) or self._aggregators.shown
         normalize = self._chosen(row, "normalize", self._normalizers) or DEFAULT_NORMALIZE
+        if dataset:
+            check_tables(row, dataset, aggregators, faults)
         classes, types = filters_of(row, dataset, self._groups, faults) if dataset else ((), ())
         if len(faults) > before or dataset is None or backend is None:
             return []

@@ -23,7 +23,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         json_schema: the JSON Schema that the answer should follow, as text; empty where there is none.
         doc_class, question_type, split: groups the row belongs to.
         answer_bbox: where the answer stands, as written.
-        fields: the row's further values by lower-case name, as text; for prompt templates.
+        fields: the row's further values by lower-case name, as text; for prompt templates and tables.
         problem: why the row cannot be asked (its record is malformed, say), or None. It is then an error of the run.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from vlmhb.contract.dataset import Sample
@@ -13,6 +15,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     other_references: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     json_schema: str = ""
+    fields: Mapping[str, str] = {}
 
 
 _DECODER = msgspec.json.Decoder(Details)
@@ -21,7 +24,12 @@ _NONE = Details()
 
 def details_of(sample: Sample) -> str:
     """A row's details as text; empty when it has none."""
-    details = Details(other_references=sample.other_references, choices=sample.choices, json_schema=sample.json_schema)
+    details = Details(
+        other_references=sample.other_references,
+        choices=sample.choices,
+        json_schema=sample.json_schema,
+        fields=sample.fields,
+    )
     return "" if details == _NONE else msgspec.json.encode(details).decode()
 
 

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 
 from vlmhb.contract.metric import Metric
 from vlmhb.metrics.candidates import Candidates
+from vlmhb.metrics.grouping import AGGREGATORS, columns_of
 from vlmhb.metrics.groups import GroupSums, sums_by
 from vlmhb.metrics.normalise import TextNormaliser
 from vlmhb.metrics.page_units import PageUnits
 
 if TYPE_CHECKING:
     import polars
-
-AGGREGATORS: dict[str, tuple[str, ...]] = {
-    "general": (),
-    "by_id": ("data_index",),
-    "by_doc_question": ("doc_class", "question_type"),
-    "by_doc_type": ("doc_class",),
-}
-"""The tables: name, and the columns whose values make a group. Another table is another line."""
 
 PAGE = "data_index"
 """Rows with one value of it are about one page, and not independent."""
@@ -38,19 +31,30 @@ class Scorer:
     Args:
         metrics: what to compute, in the order of the columns.
         normalizers: names for :class:`vlmhb.metrics.normalise.TextNormaliser`, applied to both sides.
+        tables: what :func:`vlmhb.metrics.grouping.columns_of` takes; those with names when None.
+
+    Attributes:
+        further: columns that the tables need beside :data:`KEYS`.
 
     Raises:
         ConfigError: an unknown normaliser.
     """
 
-    def __init__(self, metrics: Sequence[Metric], normalizers: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Sequence[Metric],
+        normalizers: str | Sequence[str] | None = None,
+        tables: Sequence[str] | None = None,
+    ) -> None:
         self.metrics = tuple(metrics)
         self.normaliser = TextNormaliser(normalizers)
         numbers = self._numbers(Candidates(_no_rows(), self.normaliser)).columns
         # A table whose keys are among another's is made from that one's groups. Where a group is of many pages, the
         # sums are kept page by page, for the intervals.
-        tables = [keys if PAGE in keys else (*keys, _UNIT) for keys in AGGREGATORS.values()]
-        finest = [keys for keys in tables if not any(set(keys) < set(others) for others in tables)]
+        groups = [columns_of(table) for table in (AGGREGATORS if tables is None else tables)]
+        self.further = tuple(dict.fromkeys(name for keys in groups for name in keys if name not in KEYS))
+        kept = [keys if PAGE in keys else (*keys, _UNIT) for keys in groups]
+        finest = [keys for keys in kept if not any(set(keys) < set(others) for others in kept)]
         self._groups = {keys: GroupSums(keys, _COUNTS, numbers, whole=(_UNIT,)) for keys in finest}
         self._units = PageUnits()
 
@@ -61,7 +65,8 @@ class Scorer:
             frame: ``row`` (int) and the texts ``data_index``, ``doc_class``, ``question_type``, ``reference``,
                 ``answer`` and ``status`` (``ok``, ``error`` or ``missing``). Only rows with status ``ok`` are scored;
                 a null answer of such a row counts as empty. ``details`` and ``finish_reason`` may be there as well
-                (:class:`vlmhb.metrics.candidates.Candidates`); of several accepted answers the best counts.
+                (:class:`vlmhb.metrics.candidates.Candidates`); of several accepted answers the best counts. The
+                texts :attr:`further`, where there are some.
 
         Returns:
             The rows in the same order: :data:`KEYS`, ``scored_answer`` (the text compared with the reference),
@@ -112,7 +117,7 @@ class Scorer:
         """One table over all rows added so far, groups in the order of their first row.
 
         Args:
-            aggregator: a key of :data:`AGGREGATORS`.
+            aggregator: one of the tables that the scorer was made for.
 
         Returns:
             The group's columns, ``count`` (all its rows), ``scored``, ``errors`` and ``missing``, and for each metric
@@ -123,7 +128,7 @@ class Scorer:
         """
         import polars as pl
 
-        keys = AGGREGATORS[aggregator]
+        keys = columns_of(aggregator)
         sums = self._sums(keys)
         intervals = {} if PAGE in keys else self._intervals(keys, sums)
         count, scored = pl.col("count"), pl.col("scored")

@@ -66,6 +66,7 @@ def export(
     *,
     metrics: tuple[str, ...] = (),
     normalize: tuple[str, ...] = (),
+    tables: tuple[str, ...] = (),
 ) -> Summary:
     """Score every row of the run and write the exports.
 
@@ -74,6 +75,7 @@ def export(
         registry: where metrics are found.
         home: the run's folder, locked by the caller.
         metrics, normalize: used instead of those the jobs were planned with, when given.
+        tables: made beside those the jobs were planned with.
 
     Raises:
         RunError: a file cannot be written, or a metric of the run is no longer installed.
@@ -86,23 +88,27 @@ def export(
     for job in jobs.values():
         job["metrics"] = list(metrics or job["metrics"])
         job["normalize"] = list(normalize or job["normalize"])
+        job["aggregators"] = list(dict.fromkeys((*job["aggregators"], *tables)))
         job["signatures"] = {
             name: found for name in job["metrics"] if name in known and (found := known[name].signature())
         }
         if absent := [name for name in job["metrics"] if name not in known]:
             raise RunError(f"the metric {absent[0]} is not installed any more; choose others with --metrics")
-    scorers = {n: Scorer([known[name] for name in job["metrics"]], job["normalize"]) for n, job in jobs.items()}
+    scorers = {
+        n: Scorer([known[name] for name in job["metrics"]], job["normalize"], job["aggregators"])
+        for n, job in jobs.items()
+    }
     names = list(dict.fromkeys(name for job in jobs.values() for name in job["metrics"]))
     rows = (line for number in jobs for line in _answer_lines(store, number, jobs[number], scorers[number], names))
     try:
         write_table(home.answers, (*_ANSWER_COLUMNS, *names), rows)
-        tables = tuple(_job_tables(job, scorers[number]) for number, job in jobs.items())
-        _write_metrics(home, tables)
+        made = tuple(_job_tables(job, scorers[number]) for number, job in jobs.items())
+        _write_metrics(home, made)
         store.remember_scoring(metrics, normalize)
     except OSError as error:
         raise RunError(f"the exports cannot be written to {home.path}: {error.strerror}") from error
     counts = store.counts()
-    return Summary(jobs=tables, ok=counts["ok"], errors=counts["error"], missing=counts["missing"])
+    return Summary(jobs=made, ok=counts["ok"], errors=counts["error"], missing=counts["missing"])
 
 
 def _answer_lines(
@@ -111,13 +117,26 @@ def _answer_lines(
     """Lines of ``answers.csv`` of one job; feeds the job's scorer on the way."""
     front = {name: job[name] for name in _JOB_COLUMNS} | {"prompts": job.get("prompts", "")}
     for frame in _frames(store, number, job):
-        scored = scorer.add(frame.select(SCORED))
+        scored = scorer.add(_with_columns(frame, scorer.further).select(*SCORED, *scorer.further))
         extra = [name for name in scored.columns if name not in frame.columns]
         for line in frame.hstack(scored.select(extra)).iter_rows(named=True):
             line.update(front)
             line["other_references"] = _list(read_details(line["details"]).other_references)
             line["notes"] = all_notes(line["row_notes"], line["answer_notes"])
             yield [_cell(line.get(name)) for name in (*_ANSWER_COLUMNS, *metrics)]
+
+
+def _with_columns(frame: polars.DataFrame, names: tuple[str, ...]) -> polars.DataFrame:
+    """The rows with further columns of the dataset, empty where a row has none."""
+    import polars as pl
+
+    absent = [name for name in names if name not in frame.columns]
+    if not absent:
+        return frame
+    fields = [read_details(text).fields for text in frame["details"]]
+    return frame.with_columns(
+        pl.Series(name, [one.get(name, "") for one in fields], dtype=pl.String) for name in absent
+    )
 
 
 def _frames(store: RunStore, number: int, job: dict[str, Any]) -> Iterator[polars.DataFrame]:
@@ -154,6 +173,7 @@ def _job_tables(job: dict[str, Any], scorer: Scorer) -> JobTables:
 def _write_metrics(home: RunFolder, jobs: tuple[JobTables, ...]) -> None:
     """One file an aggregator, the jobs below each other, the columns of all of them."""
     from vlmhb.data.tables import write_table
+    from vlmhb.metrics.grouping import file_name
 
     for old in home.metrics.glob("*.csv"):
         old.unlink()
@@ -162,4 +182,4 @@ def _write_metrics(home: RunFolder, jobs: tuple[JobTables, ...]) -> None:
         columns = list(dict.fromkeys(name for line in lines for name in line))
         home.metrics.mkdir(parents=True, exist_ok=True)
         cells = ([_cell(line.get(name)) for name in columns] for line in lines)
-        write_table(home.metrics / f"{aggregator}.csv", columns, cells)
+        write_table(home.metrics / f"{file_name(aggregator)}.csv", columns, cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from vlmhb.data.answers import GivenAnswers
 
 
-def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: str | None) -> Summary:
+def score_run(
+    folder: Path, registry: Registry, metrics: str | None, normalize: str | None, by: Sequence[str] = ()
+) -> Summary:
     """Score the answers of a run again and replace its exports.
 
     Args:
         folder: the run's folder.
         registry: where metrics are found.
         metrics, normalize: names, comma-separated, in place of those the run was planned with.
+        by: columns, comma-separated, for further tables.
 
     Raises:
         RunError: the folder holds no run.
@@ -41,7 +44,8 @@ def score_run(folder: Path, registry: Registry, metrics: str | None, normalize: 
         raise RunError(f"{folder} holds no run (no {home.database.name}); give the folder that 'vlmhb run' printed")
     chosen = metric_names(metrics, registry), normalizer_names(normalize)
     with home, RunStore(home.database) as store:
-        summary = export(store, registry, home, metrics=chosen[0], normalize=chosen[1])
+        tables = tables_by(by, store.columns() if by else ())
+        summary = export(store, registry, home, metrics=chosen[0], normalize=chosen[1], tables=tables)
         note_scoring(home, summary)
         return summary
 
@@ -54,6 +58,7 @@ def score_answers(
     metrics: str | None,
     normalize: str | None,
     say: Callable[[str], None],
+    by: Sequence[str] = (),
 ) -> Summary:
     """Score answers made elsewhere against a dataset, into a run folder of their own.
 
@@ -65,6 +70,7 @@ def score_answers(
         answers: see :func:`vlmhb.data.answers.read_answers`.
         folder: where the results go; what an earlier call left there is replaced.
         registry, metrics, normalize: as for :func:`score_run`.
+        by: columns, comma-separated, for further tables.
         say: told what was noticed while reading the answers, in sentences.
 
     Raises:
@@ -73,7 +79,7 @@ def score_answers(
     from vlmhb.config.choices import metric_names, normalizer_names
     from vlmhb.config.job import DEFAULT_METRICS, DEFAULT_NORMALIZE
     from vlmhb.data.answers import read_answers
-    from vlmhb.metrics.scoring import AGGREGATORS
+    from vlmhb.metrics.grouping import AGGREGATORS
 
     opened = open_dataset(dataset, registry)
     given = read_answers(answers, sum(1 for _ in opened))
@@ -94,7 +100,26 @@ def score_answers(
         store.replace_plan({1: job}, _rows(opened, answers, given))
         store.forget_answers()
         store.save_all(_results(given, answers))
-        return export(store, registry, home)
+        return export(store, registry, home, tables=tables_by(by, store.columns() if by else ()))
+
+
+def tables_by(by: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
+    """The tables for columns as people write them.
+
+    Raises:
+        ConfigError: the rows have no such column.
+    """
+    from vlmhb.config.names import suggestion
+    from vlmhb.metrics.grouping import ROW_COLUMNS, columns_of, table_by
+
+    tables = tuple(dict.fromkeys(map(table_by, by)))
+    known = [*ROW_COLUMNS, *there]
+    absent = [name for table in tables for name in columns_of(table) if name not in known]
+    if absent:
+        raise ConfigError(
+            [Fault(message=f"the rows have no column {name!r}.", hint=suggestion(name, known)) for name in absent]
+        )
+    return tables
 
 
 def open_dataset(written: str, registry: Registry) -> Dataset:

@@ -44,7 +44,7 @@ _INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (" + ",".join("?" * 16) 
 _INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 15) + ")"
 
 
-class PlannedRow(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of one job as planned.
 
     ``error`` is set when it cannot be asked at all; ``details`` is what :func:`vlmhb.data.details.details_of` makes.
@@ -218,6 +218,13 @@ class RunStore:
         found = dict.fromkeys(("ok", "error", "missing"), 0)
         found.update(self._db.execute(f"SELECT {STATUS} AS status, count(*) {ROWS_AND_ANSWERS} GROUP BY status"))
         return found
+
+    def columns(self) -> list[str]:
+        """The names of the further columns that the dataset's rows have, see ``Sample.fields``."""
+        found: dict[str, None] = {}
+        for (text,) in self._db.execute("SELECT details FROM rows WHERE details LIKE '%\"fields\"%'"):
+            found |= dict.fromkeys(read_details(text).fields)
+        return list(found)
 
     def dataset_digests(self) -> dict[str, str]:
         """A digest per dataset folder of its planned questions, references and image files."""
