@@ -17,7 +17,7 @@ help:
 	@echo "make test-fast  the pure logic, under a minute"
 	@echo "make test-all   every engine, each in its own environment"
 	@echo "make lint       ruff and mypy;  make format  lets ruff rewrite"
-	@echo "make bench      the benchmarks, with their ratios"
+	@echo "make bench      the benchmarks; writes docs/performance.md"
 	@echo "make clean      remove the virtual environment ($(VENV))"
 
 $(READY): $(PROJECTS)
@@ -69,7 +69,7 @@ test-engines: environments
 test-all: test test-slow test-engines
 
 bench: $(READY)
-	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks
 
 clean:
 	rm -rf $(VENV)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from _results import record
 from vlmhb.stats.interval import interval_of
 
 AIM = (0.93, 0.97)
@@ -116,6 +117,7 @@ def main() -> int:
     print(f"coverage of the 95 % interval, {arguments.simulations:,} simulations each; the aim is 93 to 97 %")
     for name, case in CASES.items():
         found = coverage(case, arguments.simulations, arguments.compare)
+        record(f"coverage, {name}", found["vlmhb"] * 100, unit="%")
         missed += not AIM[0] <= found["vlmhb"] <= AIM[1]
         print(f"{name:36}" + "".join(f"{kind:>12} {share:6.1%}" for kind, share in found.items()), flush=True)
     print(f"{time.perf_counter() - started:.0f} s")

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from statistics import median
 
+from _results import record
+
 VLMHB = str(Path(sys.executable).with_name("vlmhb"))
 COMMANDS = {
     "import click": [sys.executable, "-c", "import click"],
@@ -68,7 +70,8 @@ def main() -> int:
     for name, found in times.items():
         ratios = [median(t[k] / b[k] for t, b in zip(found, base, strict=True)) for k in (0, 1)]
         limit = LIMITS.get(name)
-        failed |= limit is not None and ratios[0] > limit
+        if limit is not None:
+            failed |= not record(f"`{name}` with `import click`", ratios[0], limit)
         milliseconds = median(t[0] for t in found) * 1000
         print(f"{name:16} {milliseconds:7.0f} ms wall, ratio {ratios[0]:.2f} wall, {ratios[1]:.2f} CPU", end="")
         print(f" (limit {limit:g})" if limit else "")

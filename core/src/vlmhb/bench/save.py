@@ -11,6 +11,8 @@ from vlmhb.bench.figures import Figures
 from vlmhb.bench.result import Bench
 from vlmhb.run.folder import RunFolder
 
+SHORT = 2.0
+"""Seconds below which a repeat says little."""
 MOST_NAMED = 5
 """Most requests with another answer that are named."""
 
@@ -34,6 +36,11 @@ def notes(bench: Bench, found: Sequence[Figures]) -> list[str]:
     sentences = [_order(bench)]
     if bench.repeats > 1:
         sentences.append(f"[low, high]: 95 % interval over the {bench.repeats} repeats")
+    shortest = min((one.seconds for engine in bench.engines for one in engine.passes), default=SHORT)
+    if shortest < SHORT:
+        sentences.append(
+            f"a repeat took {shortest:.1f} s only: more requests or repeats would make the intervals narrow"
+        )
     for engine in bench.engines:
         if engine.problem:
             sentences.append(f"{engine.name} was not measured to the end: {engine.problem}")

@@ -39,7 +39,7 @@ PAGES, SIZE, QUESTIONS = 8, "827x1169", 4
 @click.option(
     "--max-tokens", type=click.IntRange(min=1), default=64, show_default=True, help="Most tokens of an answer."
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True, help="How often to measure.")
+@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="How often to measure.")
 @click.option("--concurrency", metavar="N,...", help="Measure with so many requests in flight, too.")
 @click.option("--rate", metavar="R,...", help="Measure with so many requests a second, too.")
 @click.option("--in-turn", is_flag=True, help="One engine after another, instead of all loaded and taking turns.")

@@ -18,7 +18,8 @@ def samples_of(table: Table, sample: Callable[[int, list[str]], Sample]) -> Iter
     malformed: list[Fault] = []
     try:
         for row, _, cells in table.records(malformed):
-            yield from _malformed_rows(malformed)
+            if malformed:
+                yield from _malformed_rows(malformed)
             yield sample(row, cells)
         yield from _malformed_rows(malformed)
     except TableError as error:
