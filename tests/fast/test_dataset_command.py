@@ -16,6 +16,7 @@ from vlmhb.cli.app import app
 from vlmhb.data.check import KINDS, Checker
 from vlmhb.data.lists import parse_list, write_list
 from vlmhb.data.oddities import decomposed, look_alikes, unseen
+from vlmhb.data.vlmhyperbench import VlmHyperBenchFormat
 from vlmhb.discovery.registry import Registry
 from vlmhb.run.score import open_dataset
 
@@ -112,7 +113,7 @@ def test_remarks_alone_end_well_and_quick_opens_no_image(tmp_path: Path) -> None
     done = call("check", path, "--quick")
     assert (done.exit_code, done.output.splitlines()[-1]) == (
         0,
-        "1 rows, 0 of them cannot be asked: 1 empty-reference.",
+        "1 row, 0 of them cannot be asked: 1 empty-reference.",
     )
     assert call("check", path).exit_code == 1
 
@@ -127,7 +128,7 @@ def test_check_for_programs(tmp_path: Path) -> None:
 
 def test_a_dataset_in_order(tmp_path: Path) -> None:
     path = folder(tmp_path / "d", "1;;Q;x;c;q")
-    assert call("check", path).output == "1 rows, 0 of them cannot be asked: nothing was found.\n"
+    assert call("check", path).output == "1 row, 0 of them cannot be asked: nothing was found.\n"
 
 
 def test_pages_of_one_pdf_share_their_id_and_question(tmp_path: Path) -> None:
@@ -238,13 +239,32 @@ def test_every_format_becomes_a_folder_that_says_the_same(tmp_path: Path) -> Non
     assert (tmp_path / "out-d.jsonl/images/sub/a 1.png").read_bytes() == png()
 
 
+def test_further_values_become_columns(tmp_path: Path) -> None:
+    records: list[dict[str, object]] = [{"question": "?", "answer": "x", "Unit": "кг; 1"} for _ in range(200)]
+    records.append({"question": "!", "answer": "y", "late": "z"})
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    done = call("convert", tmp_path / "d.jsonl", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "row 201: late is left out, which the first 200 rows lack" in done.output
+    first, *_, last = VlmHyperBenchFormat().open(tmp_path / "out", "d")
+    assert (dict(first.fields), dict(last.fields)) == ({"unit": "кг; 1"}, {"unit": ""})
+
+
+def test_a_line_that_is_no_json_is_one_problem(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text("{broken\n{}\n")
+    first, second = call("check", tmp_path / "d.jsonl").output.splitlines()[:2]
+    assert "no JSON object" in first
+    assert "has no answer" not in first
+    assert "has no answer" in second
+
+
 def test_rows_that_cannot_be_asked_are_left_out_and_named(tmp_path: Path) -> None:
     path = folder(tmp_path / "d", "1;images/none.png;Q;x;c;q", "2;;Q;y;c;q", "3")
     done = call("convert", path, tmp_path / "out")
     assert done.exit_code == 1
     assert "row 1 is left out: image images/none.png" in done.output
     assert "row 3 is left out" in done.output
-    assert f"1 rows: {tmp_path / 'out'}; 2 left out" in done.output
+    assert f"1 row: {tmp_path / 'out'}; 2 left out" in done.output
     assert [row[3] for row in samples(tmp_path / "out")] == ["y"]
 
 
@@ -275,7 +295,7 @@ def test_counts_and_a_sheet(tmp_path: Path) -> None:
     assert done.exit_code == 0
     lines = done.output.splitlines()
     assert lines[0] == "5 rows about 4 documents and 3 images."
-    assert lines[1] == "1 rows cannot be asked; 'vlmhb dataset check' says why."
+    assert lines[1] == "1 row cannot be asked; 'vlmhb dataset check' says why."
     assert [line.split() for line in lines[2:6]] == [
         ["doc", "class", "question", "type", "rows", "documents"],
         ["чек", "sum", "2", "1"],

@@ -10,6 +10,7 @@ import click
 
 from vlmhb.cli.app import ExitCode
 from vlmhb.cli.options import print_json
+from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
     from vlmhb.contract.dataset import Dataset
@@ -63,7 +64,7 @@ def check_command(dataset: str, quick: bool, as_json: bool) -> None:
         print_json({"rows": checker.rows, "unaskable": len(bad_rows), "kinds": kinds, "findings": kept})
     else:
         summary = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "nothing was found"
-        click.echo(f"{checker.rows} rows, {len(bad_rows)} of them cannot be asked: {summary}.")
+        click.echo(f"{counted(checker.rows, 'row')}, {len(bad_rows)} of them cannot be asked: {summary}.")
     raise SystemExit(ExitCode.SOME_ROWS_FAILED if bad_rows else ExitCode.OK)
 
 
@@ -82,7 +83,7 @@ def convert_command(dataset: str, folder: Path) -> None:
     from vlmhb.data.convert import convert_dataset
 
     done = convert_dataset(_opened(dataset), folder, lambda text: click.echo(text, err=True))
-    click.echo(f"{done.rows} rows: {folder}" + (f"; {done.left_out} left out" if done.left_out else ""))
+    click.echo(f"{counted(done.rows, 'row')}: {folder}" + (f"; {done.left_out} left out" if done.left_out else ""))
     raise SystemExit(ExitCode.SOME_ROWS_FAILED if done.left_out else ExitCode.OK)
 
 
@@ -119,11 +120,16 @@ def _opened(written: str) -> Dataset:
 
 
 def _print(found: Overview) -> None:
-    click.echo(f"{found.rows} rows about {found.documents} documents and {found.images} images.")
+    rows, documents, images = (
+        counted(number, noun)
+        for number, noun in ((found.rows, "row"), (found.documents, "document"), (found.images, "image"))
+    )
+    click.echo(f"{rows} about {documents} and {images}.")
     if found.several_answers:
-        click.echo(f"{found.several_answers} rows have several accepted answers.")
+        have = "has" if found.several_answers == 1 else "have"
+        click.echo(f"{counted(found.several_answers, 'row')} {have} several accepted answers.")
     if found.problems:
-        click.echo(f"{found.problems} rows cannot be asked; 'vlmhb dataset check' says why.")
+        click.echo(f"{counted(found.problems, 'row')} cannot be asked; 'vlmhb dataset check' says why.")
     lines = [("doc class", "question type", "rows", "documents")]
     lines += [
         (g.doc_class or "(none)", g.question_type or "(none)", str(g.rows), str(g.documents)) for g in found.groups

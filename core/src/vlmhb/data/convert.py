@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from vlmhb.data.vlmhyperbench import ANNOTATION, COLUMNS
 from vlmhb.errors import DatasetError, ImageError
 
 _IMAGES = "images"
+_LOOKED_AT = 200
 _PAGE = re.compile(r"\.pdf#page=(\d+)$", re.IGNORECASE)
 
 
@@ -35,6 +37,8 @@ class _Converter:
         self._say = say
         self.rows = 0
         self.left_out = 0
+        seen = dict.fromkeys(name for sample in islice(dataset, _LOOKED_AT) for name in sample.fields)
+        self.further = tuple(name for name in seen if name not in COLUMNS)
 
     def lines(self) -> Iterator[Sequence[str]]:
         """The lines of the annotation; the images are copied on the way."""
@@ -48,7 +52,10 @@ class _Converter:
                 self._say(f"row {sample.row} is left out: {error}")
                 continue
             self.rows += 1
-            yield _line(sample, images)
+            unknown = [name for name in sample.fields if name not in (*self.further, *COLUMNS)]
+            if unknown:
+                self._say(f"row {sample.row}: {', '.join(unknown)} is left out, which the first {_LOOKED_AT} rows lack")
+            yield [*_line(sample, images), *(sample.fields.get(name, "") for name in self.further)]
 
     def _copy(self, written: str) -> str:
         """Copy an image, unless it is there, and return its path in the new folder."""
@@ -65,7 +72,7 @@ class _Converter:
 
 
 def convert_dataset(dataset: Dataset, folder: Path, say: Callable[[str], None]) -> Converted:
-    """Write a dataset as a folder of its own. Several accepted answers, options and schemas become columns.
+    """Write a dataset as a folder of its own; several answers, options, schemas and further values become columns.
 
     Args:
         dataset: what to write, as a stream.
@@ -82,7 +89,7 @@ def convert_dataset(dataset: Dataset, folder: Path, say: Callable[[str], None]) 
     except OSError as error:
         raise DatasetError(f"{folder} cannot be written: {error.strerror or error}") from error
     converter = _Converter(dataset, folder, say)
-    write_table(folder / ANNOTATION, COLUMNS, converter.lines())
+    write_table(folder / ANNOTATION, (*COLUMNS, *converter.further), converter.lines())
     return Converted(converter.rows, converter.left_out)
 
 

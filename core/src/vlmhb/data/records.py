@@ -77,7 +77,7 @@ class RecordReader:
             fields["reference"], fields["other_references"] = accepted[0], accepted[1:]
         elif "reference" not in fields:
             fields["reference"] = ""
-            problems.append(NO_ANSWER)
+            problems += [] if fields.get("problem") else [NO_ANSWER]
         further = {
             name.casefold(): as_text(value)
             for name, value in record.items()
