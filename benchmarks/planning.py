@@ -4,7 +4,7 @@ A dataset of so many different questions about eight pages, as ``annotation.csv`
 that ``vlmhb run`` does before it loads a model: config, rows, keys, images, database. *Resume* is the same on the
 folder that the plan is in, where half of the questions are answered, up to the first question to ask, and *ask*
 reads all that are left. Each is a process of its own, for its peak memory. Exit code 1 when plan or resume takes more
-than 10 seconds of a core for 1,000,000 rows, or when memory grows by more than 300 bytes a row beyond what 1,000 rows take.
+than 10 seconds of a core for 1,000,000 rows, or when memory grows by more than 300 bytes a row beyond that of 1,000.
 """
 
 from __future__ import annotations
