@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from enum import IntEnum
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -64,10 +65,10 @@ class Commands(click.Group):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an error becomes a message and exit code 2."""
+        """Run a command; an error becomes a message and exit code 2. Click ends quietly when nobody reads."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
             if ctx.params.get("debug"):
@@ -105,8 +106,14 @@ def app(debug: bool) -> None:
     """
 
 
+def _nowhere() -> TextIO:
+    """Takes the output when the shell closed the stream (``>&-``), for which Python has None."""
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open until the process ends
+
+
 def main() -> None:
     """Entry point of the console script."""
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
