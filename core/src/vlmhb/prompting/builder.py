@@ -156,8 +156,8 @@ class PromptBuilder:
         Raises:
             RequestError: the model's processor refuses the batch.
         """
-        if len(prompts) > 1 and prompts[0].images and not self.family.batches_images:
-            raise RequestError("prompts with images of this model are encoded one at a time.", kind="unsupported")
+        if prompts[0].images and not self.family.together([prompt.images for prompt in prompts]):
+            raise RequestError("these pictures must not share a batch with this model.", kind="unsupported")
         texts = [prompt.text for prompt in prompts]
         options = {**self._text_options(texts[0]), "padding": True, "return_tensors": "pt"}
         try:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from vlmhb.prompting.families.base import ModelFamily, family_of, register_family
 from vlmhb.prompting.families.florence2 import Florence2
 from vlmhb.prompting.families.got_ocr2 import GotOcr2
+from vlmhb.prompting.families.mllama import Mllama
 from vlmhb.prompting.families.phi4_multimodal import Phi4Multimodal
 from vlmhb.prompting.families.qwen_vl import QwenVL
 
-__all__ = ["Florence2", "GotOcr2", "ModelFamily", "Phi4Multimodal", "QwenVL", "family_of", "register_family"]
+__all__ = ["Florence2", "GotOcr2", "Mllama", "ModelFamily", "Phi4Multimodal", "QwenVL", "family_of", "register_family"]
 
 register_family(QwenVL)
 register_family(Florence2)
 register_family(GotOcr2)
+register_family(Mllama)
 register_family(Phi4Multimodal)

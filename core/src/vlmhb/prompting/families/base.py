@@ -19,7 +19,6 @@ class ModelFamily:
     Attributes:
         model_types: values of ``model_type`` in config.json that it serves.
         places_images: whether the prompt's text says where an image stands; otherwise the processor decides.
-        batches_images: whether prompts with images may be encoded together without changing each other's answers.
         padding_side: where shorter prompts of a batch are filled up; models that generate from the prompt's end want
             ``left``, encoders that count positions from the beginning ``right``.
         max_images: most images that the architecture takes in one prompt; None is any number.
@@ -29,7 +28,6 @@ class ModelFamily:
 
     model_types: ClassVar[tuple[str, ...]] = ()
     places_images: ClassVar[bool] = True
-    batches_images: ClassVar[bool] = True
     padding_side: ClassVar[Literal["left", "right"]] = "left"
     max_images: ClassVar[int | None] = None
 
@@ -49,6 +47,14 @@ class ModelFamily:
             ImageError: the family cannot take a picture of this shape.
         """
         return image
+
+    def together(self, pictures: Sequence[Sequence[Image.Image]]) -> bool:
+        """Whether prompts with these pictures may share a batch without changing each other's answers.
+
+        Args:
+            pictures: for each prompt its pictures, at least one.
+        """
+        return True
 
     def batched(self, pictures: Sequence[Sequence[Image.Image]]) -> Any:
         """The pictures of a batch as the processor takes them.

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from vlmhb.prompting.families.base import ModelFamily
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 class Phi4Multimodal(ModelFamily):
     """Prompts with pictures are encoded one at a time (seen with transformers 5.24 and pictures of unequal crops)."""
 
     model_types: ClassVar[tuple[str, ...]] = ("phi4_multimodal",)
-    batches_images: ClassVar[bool] = False
+
+    def together(self, pictures: Sequence[Sequence[Image.Image]]) -> bool:
+        """Each alone."""
+        return len(pictures) == 1
