@@ -79,7 +79,7 @@ def machine(python: str) -> str:
 
 def table(stored: dict[str, Any]) -> str:
     """The part of the page that is written here."""
-    machines = list(dict.fromkeys(entry["machine"] for entry in stored.values()))
+    machines = list(dict.fromkeys(stored[name]["machine"] for name in sorted(stored)))
     lines = ["| script | compares | found | limit | kept | on | date |", "| --- | --- | --- | --- | --- | --- | --- |"]
     for name in sorted(stored):
         entry = stored[name]

@@ -34,6 +34,8 @@ def save(bench: Bench, found: Sequence[Figures], home: RunFolder) -> Path:
 def notes(bench: Bench, found: Sequence[Figures]) -> list[str]:
     """What a reader of the figures must know, in sentences."""
     sentences = [_order(bench)]
+    if len(bench.engines) > 1:
+        sentences.append(f"speed-up and equal answers: against {bench.engines[0].name}")
     if bench.repeats > 1:
         sentences.append(f"[low, high]: 95 % interval over the {bench.repeats} repeats")
     shortest = min((one.seconds for engine in bench.engines for one in engine.passes), default=SHORT)

@@ -42,7 +42,7 @@ def spread(value: Spread, scale: float = 1.0) -> str:
 
 def equal(figures: Figures) -> str:
     """How many answers are the first engine's, with a mark where not all are."""
-    if figures.compared is None or figures.equal is None:
+    if not figures.compared or figures.equal is None:
         return NONE
     return f"{figures.equal} of {figures.compared}" + (" (!)" if figures.equal < figures.compared else "")
 
