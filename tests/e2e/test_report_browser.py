@@ -443,3 +443,13 @@ def test_ten_thousand_samples_open_about_as_fast_as_a_hundred(browser: Browser, 
     page.settle()
     assert page.errors == []
     page.close()
+
+
+def test_times_are_in_the_reports_language(browser: Browser, tmp_path: Path) -> None:
+    run = store_run(tmp_path / "run", [Asked("1", "?", "a")], {"m": ["a"]}, speeds={"m": 0.2})
+    for language, unit in (("en", "ms"), ("ru", "мс")):
+        written = write_report([run], CoreRegistry(), tmp_path / language, language=language)  # type: ignore[arg-type]
+        page = browser.page()
+        page.open(written.index.as_uri(), READY)
+        page.wait(f"document.querySelector('#sample .answer')?.textContent.match(/\\d\\u00a0{unit}/)")
+        page.close()

@@ -378,7 +378,7 @@ function difference(reference, answer) {
 
 function measured(answer) {
   const [, output, first, , total] = answer.t;
-  const time = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`);
+  const time = (value) => (value < 1 ? `${Math.round(value * 1000)}\u00a0${say("ms")}` : `${value.toFixed(2)}\u00a0${say("s")}`);
   const facts = [];
   if (answer.f === "length") facts.push(say("cut"));
   if (output !== null) facts.push(`${output} ${say("tokens")}`);
