@@ -23,6 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from _results import record
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 LIMIT = 2.2
@@ -137,7 +139,8 @@ def main() -> int:
         )
     print(f"speed-up {median(ratios):.2f} (rounds: {' '.join(f'{r:.2f}' for r in ratios)}), at least {LIMIT} wanted")
     print(f"requests whose tokens differ: {len(different)} of {len(asked)}")
-    return 0 if median(ratios) >= LIMIT and not different else 1
+    kept = record("requests a second of the plugin with the model card's loop", median(ratios), LIMIT, at_least=True)
+    return 0 if kept and not different else 1
 
 
 if __name__ == "__main__":
