@@ -6,10 +6,11 @@ Pages of different sizes, several questions each or one, in float32 with one tor
   ``process_vision_info``), processor, ``model.generate``, ``batch_decode``;
 - plugin: ``HuggingFaceModel.generate_requests`` with its defaults, and with ``reuse=off``.
 
-Models: ``tiny`` (the demo's random Qwen2-VL), ``reader`` (its trained reader), or a folder. Exit code 1 when a token
-differs, or when the tiny model's speed-up is below 7 with seven questions a page or below 2.2 with one.
+Models: ``tiny`` (the demo's random Qwen2-VL), ``reader`` (its trained reader), a family of ``tests/engines``, or
+a folder. Exit code 1 when a token differs, or when the tiny model's speed-up is below 7 with seven questions a page or
+below 2.2 with one.
 
-Usage: python benchmarks/hf_reuse.py [--model tiny] [--questions 7] [--pages 8] [--rounds 5] [--max-tokens 16] [--cpu]
+Usage: python benchmarks/hf_reuse.py [--models tiny reader llava] [--questions 7 1] [--pages 8] [--rounds 5] [--cpu]
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from _results import record
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -66,7 +69,6 @@ class Plain:
         from transformers import AutoModelForImageTextToText, AutoProcessor
 
         self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
-        self.model.generation_config.repetition_penalty = None
         self.processor = AutoProcessor.from_pretrained(folder)
         self.max_tokens = max_tokens
         self.resizes = "qwen" in self.model.config.model_type
@@ -114,16 +116,22 @@ def plugin(model: Any, asked: list[tuple[str, Path]], max_tokens: int) -> Answer
 
 
 def model_folder(name: str, work: Path) -> Path:
-    """The folder of ``tiny``, ``reader``, or the one named."""
+    """The folder of ``tiny``, ``reader`` or a family's twin, made in ``work``; else the one named."""
+    import vlmhb_demo
+
     if name == "tiny":
         from vlmhb_demo import tiny_model
 
-        return tiny_model.make(work / "model")
+        return tiny_model.make(work / name)
     if name == "reader":
-        import vlmhb_demo
-
         return Path(vlmhb_demo.__file__).parent / "vlmhb-reader"
-    return Path(name)
+    if Path(name).is_dir():
+        return Path(name)
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "engines"))
+    import twins
+
+    made: Path = twins.make(name, work / name)
+    return made
 
 
 def rounds(
@@ -141,58 +149,64 @@ def rounds(
     return seconds, answers
 
 
+def measure(name: str, questions: int, options: argparse.Namespace, work: Path) -> bool:
+    """Measure one model with so many questions a page, and print; returns whether all is as wanted."""
+    from vlmhb_hf import HuggingFaceModel
+
+    folder = model_folder(name, work)
+    asked = [(question, page) for page in write_pages(work, options.pages) for question in QUESTIONS[:questions]]
+    plain = Plain(folder, options.max_tokens)
+    with (
+        HuggingFaceModel().load(folder, dtype="float32", threads=1) as shared,
+        HuggingFaceModel().load(folder, dtype="float32", threads=1, reuse="off") as alone,
+    ):
+        runs = {
+            "plain": lambda: plain(asked),
+            "reuse=off": lambda: plugin(alone, asked, options.max_tokens),
+            "plugin": lambda: plugin(shared, asked, options.max_tokens),
+        }
+        seconds, answers = rounds(runs, options.rounds, time.process_time if options.cpu else time.perf_counter)
+        print(f"== {name}, {questions} question(s) a page; reuse: {shared.facts()['reuse']}")
+    return report(name, questions, seconds, answers)
+
+
+def report(name: str, questions: int, seconds: dict[str, list[float]], answers: dict[str, Answers]) -> bool:
+    """Print the ratios; returns whether all is as wanted."""
+    different = 0
+    for way, spent in seconds.items():
+        ratios = [plain / own for plain, own in zip(seconds["plain"], spent, strict=True)]
+        wrong = [id for id, tokens in answers["plain"].items() if answers[way].get(id) != tokens]
+        different += len(wrong)
+        shown = " ".join(f"{ratio:.2f}" for ratio in ratios)
+        rate = len(answers["plain"]) / median(spent)
+        print(f"{way:10} {rate:7.2f} requests/s  {median(ratios):5.2f} times plain (rounds: {shown})")
+    limit = LIMITS.get(questions) if name == "tiny" else None
+    reached = median(plain / own for plain, own in zip(seconds["plain"], seconds["plugin"], strict=True))
+    print(f"{reached:.2f} times plain, {limit or 'no limit'} wanted; {different} answers differ", flush=True)
+    kept = record(f"{name}, {questions} question(s) a page, requests/s with plain loop", reached, limit, at_least=True)
+    return kept and not different
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="tiny")
-    parser.add_argument("--questions", type=int, default=7)
+    parser.add_argument("--models", nargs="+", default=["tiny"])
+    parser.add_argument("--questions", nargs="+", type=int, default=[7, 1])
     parser.add_argument("--pages", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--max-tokens", type=int, default=16)
     parser.add_argument("--cpu", action="store_true", help="count CPU seconds, for a machine that others use too")
-    parser.add_argument("--batch-size", type=int)
     options = parser.parse_args()
 
     import torch
-    from vlmhb_hf import HuggingFaceModel
 
     torch.set_num_threads(1)
-    size = {} if options.batch_size is None else {"batch_size": options.batch_size}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = model_folder(options.model, Path(temporary))
-        pages = write_pages(Path(temporary), options.pages)
-        asked = [(question, page) for page in pages for question in QUESTIONS[: options.questions]]
-        plain = Plain(folder, options.max_tokens)
-        with (
-            HuggingFaceModel().load(folder, dtype="float32", threads=1, **size) as shared,
-            HuggingFaceModel().load(folder, dtype="float32", threads=1, reuse="off", **size) as alone,
-        ):
-            runs = {
-                "plain": lambda: plain(asked),
-                "reuse=off": lambda: plugin(alone, asked, options.max_tokens),
-                "plugin": lambda: plugin(shared, asked, options.max_tokens),
-            }
-            clock = time.process_time if options.cpu else time.perf_counter
-            seconds, answers = rounds(runs, options.rounds, clock)
-            print(f"reuse: {shared.facts()['reuse']}")
-    return report(options, seconds, answers, len(asked))
-
-
-def report(
-    options: argparse.Namespace, seconds: dict[str, list[float]], answers: dict[str, Answers], count: int
-) -> int:
-    """Print the ratios; returns the exit code."""
-    different = 0
-    for name, spent in seconds.items():
-        ratios = [plain / own for plain, own in zip(seconds["plain"], spent, strict=True)]
-        wrong = [id for id, tokens in answers["plain"].items() if answers[name].get(id) != tokens]
-        different += len(wrong)
-        shown = " ".join(f"{ratio:.2f}" for ratio in ratios)
-        print(f"{name:10} {count / median(spent):7.2f} requests/s  {median(ratios):5.2f} times plain (rounds: {shown})")
-    limit = LIMITS.get(options.questions, 0.0) if options.model == "tiny" else 0.0
-    reached = median(plain / own for plain, own in zip(seconds["plain"], seconds["plugin"], strict=True))
-    print(f"{options.questions} question(s) a page: {reached:.2f}, at least {limit} wanted; {different} answers differ")
-    return 0 if reached >= limit and not different else 1
+    good = True
+    for name in options.models:
+        for questions in options.questions:
+            with tempfile.TemporaryDirectory() as temporary:
+                good &= measure(name, questions, options, Path(temporary))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -24,10 +24,11 @@ _PATIENCE = 0.5
 
 
 class Taken(NamedTuple):
-    """A request and the moment the engine got it."""
+    """A request, the moment the engine got it, and about how many tokens its prompt and answer have."""
 
     request: GenerationRequest
     arrived: float
+    tokens: int
 
 
 class Batch(NamedTuple):
@@ -63,6 +64,7 @@ def form_batches(
     requests: Iterable[GenerationRequest],
     batch_size: Callable[[], int],
     estimate: Callable[[GenerationRequest], int],
+    fits: Callable[[int, int], bool],
     control: GenerationControl,
 ) -> Iterator[list[Taken]]:
     """Read requests as they are needed and group them.
@@ -70,8 +72,17 @@ def form_batches(
     Within a window, requests with and without images are kept apart, those about the same images together, and pages
     of like ``max_tokens`` and like length side by side, the longest first, so that little is spent on padding and
     memory is found short early. A page that the window's end cuts through waits for the next window.
+
+    Args:
+        requests: what is asked.
+        batch_size: most rows of a batch now.
+        estimate: about how many tokens a request's prompt has.
+        fits: whether memory suffices for so many rows of so many tokens.
+        control: whose ``stop`` ends it.
     """
-    source = iter(requests)
+    source = (
+        Taken(request, time.perf_counter(), estimate(request) + request.sampling.max_tokens) for request in requests
+    )
     rest: list[Taken] = []
     while not control.stop.is_set():
         window, more = _window(source, rest, _WINDOW * batch_size())
@@ -79,11 +90,11 @@ def form_batches(
             return
         pages = _pages(window)
         rest = pages.pop() if more and 1 < len(pages[-1]) < len(window) else []
-        pages.sort(key=lambda page: _likeness(page, estimate), reverse=True)
+        pages.sort(key=_likeness, reverse=True)
         for page in pages:
             page.sort(key=lambda taken: taken.request.sampling.max_tokens, reverse=True)
         while pages and not control.stop.is_set():
-            yield _first_batch(pages, batch_size())
+            yield _first_batch(pages, batch_size(), fits)
 
 
 class Preparation:
@@ -113,7 +124,7 @@ class Preparation:
     def _prepare(self, taken: Sequence[Taken]) -> Prepared:
         failed: list[GenerationResult] = []
         ready: list[tuple[PreparedPrompt, float]] = []
-        for request, arrived in taken:
+        for request, arrived, _ in taken:
             try:
                 if request.json_schema is not None:
                     raise RequestError("this backend cannot hold an answer to a JSON schema.", kind="unsupported")
@@ -168,13 +179,13 @@ class Preparation:
         return fitting, failed
 
 
-def _window(source: Iterator[GenerationRequest], rest: list[Taken], size: int) -> tuple[list[Taken], bool]:
+def _window(source: Iterator[Taken], rest: list[Taken], size: int) -> tuple[list[Taken], bool]:
     """The next requests, and whether more are to be had at once."""
     window = list(rest)
     opened = time.perf_counter()
-    for request in source:
-        window.append(Taken(request, time.perf_counter()))
-        if window[-1].arrived - opened > _PATIENCE:
+    for taken in source:
+        window.append(taken)
+        if taken.arrived - opened > _PATIENCE:
             return window, False
         if len(window) >= size:
             return window, True
@@ -192,22 +203,25 @@ def _pages(window: Sequence[Taken]) -> list[list[Taken]]:
     return list(pages.values())
 
 
-def _likeness(page: Sequence[Taken], estimate: Callable[[GenerationRequest], int]) -> tuple[bool, int, int]:
-    requests = [taken.request for taken in page]
-    longest = max(request.sampling.max_tokens for request in requests)
-    return bool(requests[0].images), longest, max(map(estimate, requests))
+def _likeness(page: Sequence[Taken]) -> tuple[bool, int, int]:
+    longest = max(taken.request.sampling.max_tokens for taken in page)
+    return bool(page[0].request.images), longest, max(taken.tokens for taken in page)
 
 
-def _first_batch(pages: list[list[Taken]], size: int) -> list[Taken]:
+def _first_batch(pages: list[list[Taken]], size: int, fits: Callable[[int, int], bool]) -> list[Taken]:
     """Take whole pages from the front while they fit; of a page larger than a batch, a part."""
     pictured = bool(pages[0][0].request.images)
     batch: list[Taken] = []
-    while pages and bool(pages[0][0].request.images) == pictured:
-        room = size - len(batch)
-        if batch and len(pages[0]) > room:
+    longest = 0
+    while pages and bool(pages[0][0].request.images) == pictured and len(batch) < size:
+        part = pages[0][: size - len(batch)]
+        longest = max(longest, *(taken.tokens for taken in part))
+        if batch and (len(part) < len(pages[0]) or not fits(len(batch) + len(part), longest)):
             break
-        batch += pages[0][:room]
-        pages[0] = pages[0][room:]
+        while not fits(len(part), longest) and len(part) > 1:
+            part = part[: len(part) // 2]
+        batch += part
+        pages[0] = pages[0][len(part) :]
         if pages[0]:
             break
         del pages[0]

@@ -20,9 +20,11 @@ from vlmhb_hf.batches import Batch, Preparation, Prepared, form_batches
 from vlmhb_hf.faults import out_of_memory, request_error
 from vlmhb_hf.generation import Generation
 from vlmhb_hf.hints import RULES
-from vlmhb_hf.info import DEFAULT_BATCH_SIZE, REUSE, describe
+from vlmhb_hf.info import DEFAULT_BATCH_SIZE, describe
 from vlmhb_hf.loading import load_torch_model
+from vlmhb_hf.memory import MemoryBudget, budget_of
 from vlmhb_hf.reuse import Reuse, limit_of
+from vlmhb_hf.threads import choose_threads
 
 _AHEAD = 2
 """Batches in preparation or ready while one is being answered."""
@@ -48,6 +50,7 @@ class HuggingFaceModel(ModelInterface):
         self._builder: PromptBuilder | None = None
         self._reuse: Reuse | None = None
         self._generation: Generation | None = None
+        self._budget: MemoryBudget | None = None
 
     def backend_info(self) -> BackendInfo:
         """See :meth:`vlmhb.ModelInterface.backend_info`."""
@@ -63,18 +66,17 @@ class HuggingFaceModel(ModelInterface):
         if problem := self.backend_info().problem:
             raise ModelLoadError(problem)
         self._batch_size = _positive(spec, "batch_size") or DEFAULT_BATCH_SIZE
-        reuse = spec.options.get("reuse") or "auto"
-        if reuse not in REUSE:
-            raise ModelLoadError(f"reuse must be one of {', '.join(REUSE)}, not {reuse!r}.")
-        if (threads := _positive(spec, "threads")) is not None:
+        threads, because = choose_threads(_positive(spec, "threads"))
+        if threads is not None:
             torch.set_num_threads(threads)
         folder = open_model_folder(spec)
         self._context = context_length(folder, spec)
         builder = PromptBuilder(spec, folder)
         loaded = load_torch_model(folder, spec, takes_images=builder.takes_images)
         self._model, self._builder = loaded.model, builder
-        self._reuse = Reuse(loaded.model, reuse)
+        self._reuse = Reuse(loaded.model, spec.options.get("reuse", "auto"))
         self._generation = Generation(loaded.model, builder, self._reuse)
+        self._budget = budget_of(loaded.model)
         ignored = sampling_defaults_of(folder.path)
         self._news = [*builder.notes, *self._reuse.news()]
         if ignored:
@@ -87,6 +89,7 @@ class HuggingFaceModel(ModelInterface):
             "engine_version": importlib.metadata.version("transformers"),
             "torch_version": torch.__version__,
             "threads": torch.get_num_threads(),
+            "threads_because": because,
             "batch_size": self._batch_size,
             "context_length": self._context,
             "max_images": builder.max_images,
@@ -114,7 +117,9 @@ class HuggingFaceModel(ModelInterface):
         control = control or GenerationControl()
         waiting: deque[Future[Prepared]] = deque()
         with Preparation(self._builder, self._context, self._reuse) as preparation:
-            groups = form_batches(requests, lambda: self._batch_size, self._builder.estimate_tokens, control)
+            groups = form_batches(
+                requests, lambda: self._batch_size, self._builder.estimate_tokens, self._fits, control
+            )
             for taken in groups:
                 waiting.append(preparation.begin(taken))
                 if len(waiting) > _AHEAD:
@@ -131,6 +136,9 @@ class HuggingFaceModel(ModelInterface):
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+    def _fits(self, rows: int, tokens: int) -> bool:
+        return self._budget is None or self._budget.fits(rows, tokens)
 
     def _answer(
         self, prepared: Prepared, preparation: Preparation, control: GenerationControl

@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from vlmhb_hf.decoding import Decoding
 from vlmhb_hf.sharing import Shared
 
-Level = Literal["prefix", "features", "off"]
+Level = Literal["prefix", "off"]
 
 PROOF_STEPS = 3
 """Tokens whose logits are compared."""
@@ -29,8 +29,10 @@ class Reuse:
     """What one loaded model shares between requests.
 
     Attributes:
-        wish: the option: ``auto``, ``features`` or ``off``.
-        level: what is done now.
+        wish: the option: ``auto`` or ``off``.
+        level: what is done now: ``prefix`` is the common beginning of prompts.
+        own_loop: whether :class:`vlmhb_hf.decoding.Decoding` may run the model.
+        windows: the smallest sliding window, tokens; None without any.
         reason: why not more is done; empty when nothing is missing.
         difference: the greatest relative difference of logits that the proof found; None before.
     """
@@ -43,13 +45,10 @@ class Reuse:
         self.own_loop = not self.reason
         self.windows: int | None = None
         self.level: Level = "off"
-        self._features = takes_features(model)
         if wish == "auto":
             self.reason = self.reason or prefix_obstacle(model)
-        if wish == "auto" and not self.reason:
-            self.level, self.windows = "prefix", smallest_window(model)
-        elif wish != "off" and self._features:
-            self.level = "features"
+            if not self.reason:
+                self.level, self.windows = "prefix", smallest_window(model)
 
     @property
     def proved(self) -> bool:
@@ -75,16 +74,14 @@ class Reuse:
         """What the user should know about it now."""
         if self.wish != "auto" or self.level == "prefix":
             return []
-        done = {"features": "share only the encoded images", "off": "share no work"}[self.level]
-        return [f"questions about one page {done} on this model: {self.reason}."]
+        return [f"questions about one page share no work on this model: {self.reason}."]
 
     def facts(self) -> dict[str, Any]:
         """What to write down about it."""
         return {"level": self.level, "reason": self.reason, "largest_difference": self.difference}
 
     def _fall(self, reason: str) -> None:
-        self.reason = reason
-        self.level = "features" if self._features and self.own_loop else "off"
+        self.level, self.reason = "off", reason
 
 
 def own_loop_obstacle(model: Any) -> str:
@@ -117,11 +114,6 @@ def smallest_window(model: Any) -> int | None:
     """The smallest sliding window of the model's layers, tokens; None without any."""
     windows = [layer.sliding_window for layer in _layers(model) if isinstance(layer, DynamicSlidingWindowLayer)]
     return min(windows, default=None)
-
-
-def takes_features(model: Any) -> bool:
-    """Whether the model's forward pass takes images that were encoded before."""
-    return bool(getattr(model, "_supports_mm_encoder_outputs", bool)()) and not model.config.is_encoder_decoder
 
 
 def largest_difference(
