@@ -9,14 +9,14 @@ from pathlib import Path
 from vlmhb import BackendInfo, Capabilities, EngineOption
 
 DEFAULT_BATCH_SIZE = 32
-REUSE = ("auto", "features", "off")
+REUSE = ("auto", "off")
 
 OPTIONS = (
     EngineOption(
         name="batch_size",
         type="int",
         default=DEFAULT_BATCH_SIZE,
-        help="most requests that are answered together; halved when memory runs out",
+        help="most requests that are answered together; fewer where memory is short, halved when it runs out",
         changes_answers=False,
     ),
     EngineOption(
@@ -29,15 +29,15 @@ OPTIONS = (
         name="reuse",
         type="str",
         default="auto",
-        help="what questions about one page share: auto (the computed beginning of the prompt, or else the encoded "
-        "images, where the model allows it), features (at most the encoded images), off",
+        choices=REUSE,
+        help="auto: what prompts about one page have in common is computed once, where the model allows it; off: never",
         changes_answers=False,
     ),
     EngineOption(
         name="threads",
         type="int",
         default=None,
-        help="CPU threads of torch; left out: torch's own choice",
+        help="CPU threads of torch; left out: OMP_NUM_THREADS, else the cores that nobody uses",
         changes_answers=False,
     ),
 )
