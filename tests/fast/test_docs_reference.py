@@ -33,11 +33,12 @@ from vlmhb.data.check import KINDS
 from vlmhb.data.records import NAMES
 from vlmhb.data.vlmhyperbench import COLUMNS, VlmHyperBenchFormat
 from vlmhb.discovery import scan
+from vlmhb.doctor.cells import Outcome
 from vlmhb.errors import DatasetError
 from vlmhb.metrics import answers
 from vlmhb.metrics.builtin import vlmhb_metrics
-from vlmhb.metrics.normalise import DEFAULT_NORMALISERS, NORMALISERS
 from vlmhb.metrics.grouping import AGGREGATORS
+from vlmhb.metrics.normalise import DEFAULT_NORMALISERS, NORMALISERS
 from vlmhb.run.folder import RunFolder
 
 TABLES = name_tables()
@@ -101,6 +102,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
     "run-files": run_files,
     "commands": lambda: COMMANDS,
     "verdicts": lambda: get_args(Verdict),
+    "outcomes": lambda: get_args(Outcome),
     "hooks": lambda: HOOKS,
     "entry-points": lambda: (*scan.BACKEND_GROUPS, scan.PLUGIN_GROUP),
     "errors": lambda: (item.__name__ for item in subclasses(errors.VlmhbError)),
@@ -117,6 +119,7 @@ EXPECTED: dict[str, Callable[[], Iterable[str]]] = {
             *(vlmhb.ModelSpec, vlmhb.SamplingParams, vlmhb.GenerationRequest, vlmhb.GenerationResult),
             *(vlmhb.BackendInfo, vlmhb.EngineOption, vlmhb.EnvironmentRecipe, vlmhb.Sample, vlmhb.NamedModel),
             *(vlmhb.ReportEntry, vlmhb.Fragment, vlmhb.ModelCheck, vlmhb.Support, vlmhb.ModelFacts),
+            vlmhb.Twin,
         )
     },
     **{

@@ -95,6 +95,7 @@ class Survey:
         self._home = places.home() / "doctor" / "matrix"
         self._reference = self._version(REFERENCE)
         self._twins: dict[str, tuple[Twin, EngineAnswers]] = {}
+        self._problems: dict[str, str] = {}
 
     def run(self, backends: Sequence[str]) -> None:
         """Measure the reference, then the other engines, one implementation after another.
@@ -124,8 +125,10 @@ class Survey:
         except ModelLoadError as error:
             answers = EngineAnswers(REFERENCE, {}, str(error), loaded=False)
         else:
-            if answers.problem is None:
-                self._twins[row.name] = twin, answers
+            self._twins[row.name] = twin, answers
+        if answers.problem is not None:
+            self._twins.pop(row.name, None)
+            self._problems[row.name] = answers.problem
         if self._fresh or not self._matrix.has(row.name, " ".join(way), self._reference, self._reference):
             self._keep(row, cell_of(*way, answers))
 
@@ -148,7 +151,13 @@ class Survey:
     def _measure(self, row: Row, way: Way, bench: Bench) -> None:
         version = self._version(way.backend)
         known = self._matrix.has(row.name, " ".join(way), version, self._reference)
-        if row.name not in self._twins or (known and not self._fresh):
+        if known and not self._fresh:
+            return
+        if row.name in self._problems:
+            reason = f"without an answer of {REFERENCE} there is nothing to compare with."
+            self._keep(
+                row, Cell(backend=way.backend, implementation=way.implementation, outcome="unknown", reason=reason)
+            )
             return
         twin, reference = self._twins[row.name]
         spec = twin_spec(ModelSpec(model_path=twin.path), twin, way)

@@ -162,7 +162,6 @@ class Bench:
             if self._model is None:
                 options = WorkerOptions(
                     log_path=str(self._log),
-                    max_restarts=1,
                     load_timeout=LOAD_SECONDS,
                     hang_timeout=HANG_SECONDS,
                     same_process=True,

@@ -51,6 +51,13 @@ def vlmhb_check_model(backend, spec):
 
 
 @vlmhb.hookimpl
+def vlmhb_make_twin(backend, spec, out):
+    """A "twin" of which only the folder is real."""
+    os.makedirs(out)  # noqa: PTH103
+    return vlmhb.Twin(path=out, image_counts=(0, 1, 2), parameters=1000, notes=("it is no model at all.",))
+
+
+@vlmhb.hookimpl
 def vlmhb_load(backend, spec):
     """Load a "model"."""
     from vlmhb_scripted.engine import ScriptedModel

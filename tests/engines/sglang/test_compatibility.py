@@ -1,0 +1,30 @@
+"""The columns of SGLang in ``docs/compatibility.md``: no cell is worse than the page says.
+
+Each cell starts an engine in a process of its own, a minute or more.
+"""
+
+from __future__ import annotations
+
+import pytest
+from matrix_cells import Twins, is_worse, measured
+from vlmhb.worker.launch import Launch
+from vlmhb.worker.model import WorkerModel
+
+CELLS = measured("sglang")
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory, hf_answers):
+    """Twins and the reference's answers."""
+    return Twins(tmp_path_factory.mktemp("twins"), hf_answers)
+
+
+def load(folder, **fields):
+    return WorkerModel("sglang", Launch.here()).load(folder, dtype="float32", **fields)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", CELLS, ids=lambda entry: f"{entry.family}, {entry.cell.implementation}")
+def test_a_cell_is_no_worse(entry, twins):
+    now = twins.now(entry, load)
+    assert not is_worse(now, entry.cell), f"{now.words()}; the page: {entry.cell.words()}"
