@@ -27,7 +27,8 @@ from vlmhb.bench.pages import draw_page, question
 from vlmhb.bench.result import Bench, EngineRecord, Pass, Timing, read_bench
 from vlmhb.bench.save import notes, save
 from vlmhb.bench.tables import COLUMNS, aligned, csv_rows, engines_table, sweep_table, write_csv
-from vlmhb.bench.workload import of_drawn_pages
+from vlmhb.bench.workload import of_dataset, of_drawn_pages
+from vlmhb.data.vlmhyperbench import VlmHyperBenchFormat
 from vlmhb.errors import ConfigError
 from vlmhb.run.folder import RunFolder
 
@@ -163,6 +164,24 @@ def test_a_workload_of_drawn_pages(tmp_path: Path) -> None:
     assert workload.digest == of_drawn_pages(2, (200, 300), 3, 7, tmp_path / "again").digest
     assert workload.digest != of_drawn_pages(2, (200, 300), 3, 8, tmp_path / "again").digest
     assert workload.digest != of_drawn_pages(2, (200, 301), 3, 7, tmp_path / "again").digest
+
+
+def test_rows_that_cannot_be_asked_are_left_out_and_named(tmp_path: Path) -> None:
+    header = "data_index;image_path;question;answer"
+    lines = [header, "a;good.png;What?;1", "b;none.png;What?;1", "c;bad.png;What?;1", "d;;Why?;1", "e;too;few"]
+    (tmp_path / "annotation.csv").write_text("\n".join(lines) + "\n")
+    Image.new("RGB", (60, 60)).save(tmp_path / "good.png")
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    said: list[str] = []
+    workload = of_dataset(VlmHyperBenchFormat().open(tmp_path, "cards"), None, 5, said.append)
+    assert [question.id for question in workload.questions] == ["1", "4"]
+    assert workload.name == "2 questions of cards"
+    assert [note.split(":")[0] for note in said] == ["row 2 is left out", "row 3 is left out", "row 5 is left out"]
+    first, second = workload.requests(0, tmp_path / "varied")
+    assert (len(first.images), second.images) == (1, ())
+    (tmp_path / "annotation.csv").write_text(f"{header}\nb;none.png;What?;1\n")
+    with pytest.raises(ConfigError, match="no row that can be asked"):
+        of_dataset(VlmHyperBenchFormat().open(tmp_path, "cards"), None, 5, said.append)
 
 
 def test_variations_differ_in_a_corner_only(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from vlmhb.contract.request import GenerationRequest, ImageInput, SamplingParams
-from vlmhb.errors import ConfigError, ImageError
+from vlmhb.errors import ConfigError, RequestError
 from vlmhb.run.keys import digest_file
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_dataset(dataset: Dataset, limit: int | None, max_tokens: int, say: Callable[[str], None]) -> Workload:
-    """A dataset's questions; rows with an image that cannot be read are left out and named.
+    """A dataset's questions; rows that cannot be asked are left out and named.
 
     Raises:
         ConfigError: no row can be asked.
@@ -86,10 +86,12 @@ def of_dataset(dataset: Dataset, limit: int | None, max_tokens: int, say: Callab
     questions = []
     for sample in itertools.islice(dataset, limit):
         try:
+            if sample.problem:
+                raise RequestError(sample.problem)
             images = tuple(find_image(dataset, written).absolute() for written in sample.images)
             for path in images:
                 _read(path)
-        except ImageError as error:
+        except RequestError as error:
             say(f"row {sample.row} is left out: {error}")
             continue
         questions.append(Question(str(sample.row), sample.question, images))
