@@ -138,6 +138,11 @@ def test_columns_of_the_other_file(bench: Bench) -> None:
         ("model_options", "batch_size=many", ["batch_size", "many"]),
         ("model_options", '{"batch_size": "8"}', ["must be of type int"]),
         ("model_options", "attn_implementation=flash", ["one of sdpa, eager"]),
+        ("model_options", "batch_size=-1", ["batch_size must be at least 1, not -1"]),
+        ("model_options", "share=1.5", ["share must be at most 1, not 1.5"]),
+        ("model_options", '{"share": NaN}', ["share must be at least 0, not nan"]),
+        ("device", "cuda:7", ["hf cannot use the device 'cuda:7' here", "found: cpu", "or auto"]),
+        ("device", "gpu", ["'gpu'", "found: cpu"]),
         ("model_options", "dtype=float32", ["dtype has a column of its own"]),
     ],
 )
@@ -152,6 +157,34 @@ def test_a_cell_that_is_wrong(bench: Bench, column: str, value: str, mentions: l
 def test_every_unknown_name_of_a_list_is_a_fault(bench: Bench) -> None:
     faults = bench.faults(bench.row(metrics="CERR, WER, WERR"))
     assert ["CERR" in faults[0].message, "WERR" in faults[1].message, len(faults)] == [True, True, 2]
+
+
+@pytest.mark.parametrize(
+    ("devices", "allowed", "refused"),
+    [
+        (("cuda:0", "cuda:1", "cpu"), ["auto", "cpu", "cuda", "cuda:1"], ["cuda:2", "mps"]),
+        (("cuda", "cpu"), ["cuda", "cuda:3"], ["mps", "xpu:0"]),
+        ((), ["cuda:7", "anything"], []),
+    ],
+)
+def test_devices_are_held_to_what_the_backend_found(
+    bench: Bench, devices: tuple[str, ...], allowed: list[str], refused: list[str]
+) -> None:
+    bench.registry.backends["hf"] = backend("hf", devices=devices)
+    assert len(bench.plan(bench.rows(*({"device": name} for name in allowed))).jobs) == len(allowed)
+    for name in refused:
+        fault = bench.fault(bench.row(device=name))
+        assert (fault.column, repr(name) in fault.message) == ("device", True)
+        assert bench.fault(bench.row(), model={"device": name}).file == "command line"
+
+
+def test_options_out_of_range_and_absent_devices_are_found_at_once_in_both_files(bench: Bench) -> None:
+    base = "model_name;model_path;device;model_options\ntiny;tiny;cuda:7;batch_size=0\n"
+    assert [(Path(str(f.file)).name, f.row, f.column) for f in bench.faults(bench.row(), base)] == [
+        ("vlm_base.csv", 1, "model_options"),
+        ("vlm_base.csv", 1, "device"),
+    ]
+    assert bench.plan(bench.row(device="cpu", model_options="batch_size=none"), base).jobs, "the row goes first"
 
 
 def test_pixel_limits_that_cross(bench: Bench) -> None:

@@ -18,20 +18,23 @@ from vlmhb.metrics.builtin import vlmhb_metrics
 
 HEADER = "data_index;split;image_path;question;answer;doc_class;question_type;answer_bbox"
 OPTIONS = (
-    EngineOption(name="batch_size", type="int", default=8),
+    EngineOption(name="batch_size", type="int", default=8, minimum=1),
     EngineOption(name="attn_implementation", type="str", default="sdpa", choices=("sdpa", "eager")),
     EngineOption(name="compile", type="bool", default=False),
     EngineOption(name="extra", type="json"),
+    EngineOption(name="share", type="float", minimum=0, maximum=1),
 )
 
 
-def backend(name: str, problem: str | None = None, needs_model_files: bool = True) -> BackendInfo:
+def backend(
+    name: str, problem: str | None = None, needs_model_files: bool = True, devices: tuple[str, ...] = ("cpu",)
+) -> BackendInfo:
     """A backend's record as a plugin would give it."""
     return BackendInfo(
         name=name,
         engine=f"engine-of-{name}",
         engine_version="1.0",
-        devices=("cpu",),
+        devices=devices,
         options=OPTIONS,
         needs_model_files=needs_model_files,
         problem=problem,

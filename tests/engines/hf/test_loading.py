@@ -62,8 +62,12 @@ def test_a_wrong_option_is_a_config_error(tiny):
         HuggingFaceModel().load(tiny, batch_siz=3)
     with pytest.raises(ConfigError, match="batch_size must be of type int"):
         HuggingFaceModel().load(tiny, batch_size="3")
-    with pytest.raises(ModelLoadError, match="batch_size must be at least 1, not 0"):
+    with pytest.raises(ConfigError, match="batch_size must be at least 1, not 0"):
         HuggingFaceModel().load(tiny, batch_size=0)
+    with pytest.raises(ConfigError, match="reuse must be one of auto, off"):
+        HuggingFaceModel().load(tiny, reuse="always")
+    with pytest.raises(ConfigError, match="cannot use the device 'tpu:0' here"):
+        HuggingFaceModel().load(tiny, device="tpu:0")
 
 
 def broken_weights(folder):

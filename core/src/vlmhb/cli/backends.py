@@ -63,7 +63,9 @@ def _show_one(info: BackendInfo, as_json: bool) -> None:
     click.echo("Options (model_options, or -o NAME=VALUE):")
     for option in info.options:
         default = "" if option.default is None else f" [default: {option.default}]"
-        click.echo(f"  {option.name} ({option.type}): {option.help}{default}")
+        low = "" if option.minimum is None else f" from {option.minimum:g}"
+        high = "" if option.maximum is None else f" to {option.maximum:g}"
+        click.echo(f"  {option.name} ({option.type}{low}{high}): {option.help}{default}")
 
 
 def _entry(registry: Engines, name: str) -> dict[str, Any]:

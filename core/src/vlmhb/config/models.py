@@ -15,6 +15,7 @@ from vlmhb.config.names import nearest
 from vlmhb.config.sheet import Row, Setting
 from vlmhb.config.vlm_base import BaseModel, VlmBase
 from vlmhb.contract.backend import BackendInfo
+from vlmhb.contract.calls import device_problem
 from vlmhb.contract.model import ModelSpec
 from vlmhb.errors import Fault
 
@@ -73,6 +74,8 @@ class Models:
         options = self._options(row, entry, faults)
         if info is not None:
             checked = check_options(info, options, faults)
+            if "device" in fields and (problem := device_problem(info, fields["device"].value)):
+                faults.append(fields["device"].fault(f"{problem}.", "Write one of these, or auto."))
         else:
             checked = {name: plain_value(setting.value) for name, setting in options.items()}
         low, high = fields.get("min_pixels"), fields.get("max_pixels")

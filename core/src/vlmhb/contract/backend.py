@@ -35,6 +35,7 @@ class EngineOption(msgspec.Struct, frozen=True, kw_only=True):
         default: what the plugin uses when nobody says otherwise.
         help: one line.
         choices: the only values allowed, if there are such.
+        minimum, maximum: bounds of a number, themselves allowed; None is no bound.
         changes_answers: False for options that only change speed or memory; answers stay valid when they change.
     """
 
@@ -43,6 +44,8 @@ class EngineOption(msgspec.Struct, frozen=True, kw_only=True):
     default: Any = None
     help: str = ""
     choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
     changes_answers: bool = True
 
 

@@ -79,7 +79,8 @@ def split_options(info: BackendInfo, values: dict[str, Any]) -> tuple[dict[str, 
     """Split keyword arguments into fields of :class:`ModelSpec` and checked engine options of a backend.
 
     Raises:
-        ConfigError: every name that is neither, with the nearest known name, and every option of a wrong type.
+        ConfigError: every name that is neither, with the nearest known name, every option of a wrong type or out of its
+            range, and a device that is not there.
     """
     spec_fields = set(ModelSpec.__struct_fields__) - {"model_path", "options"}
     options = {option.name: option for option in info.options}
@@ -92,20 +93,40 @@ def split_options(info: BackendInfo, values: dict[str, Any]) -> tuple[dict[str, 
             faults.append(_unknown(f"option of backend {info.name}", name, [*options, *sorted(spec_fields)]))
         elif problem := option_problem(options[name], value):
             faults.append(Fault(message=problem))
+    if problem := device_problem(info, str(fields.get("device", "auto"))):
+        faults.append(Fault(message=f"{problem}."))
     if faults:
         raise ConfigError(faults)
     return fields, chosen
 
 
 def option_problem(option: EngineOption, value: Any) -> str | None:
-    """Why a value does not fit an engine option, or None."""
+    """Why a value does not fit an engine option, or None; the value None is the option left out."""
+    if value is None:
+        return None
     wanted = _TYPES.get(option.type)
     fits = wanted is None or (isinstance(value, wanted) and (option.type == "bool" or not isinstance(value, bool)))
-    if value is not None and not fits:
+    if not fits:
         return f"option {option.name} must be of type {option.type}, not {value!r}"
     if option.choices and value not in option.choices:
         return f"option {option.name} must be one of {', '.join(option.choices)}, not {value!r}"
+    if option.minimum is not None and not value >= option.minimum:
+        return f"option {option.name} must be at least {option.minimum:g}, not {value!r}"
+    if option.maximum is not None and not value <= option.maximum:
+        return f"option {option.name} must be at most {option.maximum:g}, not {value!r}"
     return None
+
+
+def device_problem(info: BackendInfo, device: str) -> str | None:
+    """Why a backend cannot use a device here, or None; a backend that names no devices is not held to them.
+
+    ``cuda`` is any of ``cuda:0``, ``cuda:1``; a backend that names ``cuda`` alone did not count them.
+    """
+    named = {"auto", *info.devices}
+    kinds = {name.partition(":")[0] for name in info.devices}
+    if not info.devices or device in named | kinds or device.partition(":")[0] in named:
+        return None
+    return f"{info.name} cannot use the device {device!r} here. It found: {', '.join(info.devices)}"
 
 
 def _image_group(group: Any) -> list[ImageInput]:

@@ -201,7 +201,7 @@ def _answer(
         images = store.most_images(group.jobs)
         model = open_engine(engines, backend, group.spec, images, home, listener.note)
     except VlmhbError as error:
-        reason = f"{name} could not be loaded on {backend}: {error}"
+        reason = f"{name} on {backend}: {error}"
         store.fail_jobs(group.jobs, reason)
         listener.note(reason)
         return

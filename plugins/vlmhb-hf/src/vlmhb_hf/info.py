@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 from pathlib import Path
 
 from vlmhb import BackendInfo, Capabilities, EngineOption
@@ -16,6 +17,7 @@ OPTIONS = (
         name="batch_size",
         type="int",
         default=DEFAULT_BATCH_SIZE,
+        minimum=1,
         help="most requests that are answered together; fewer where memory is short, halved when it runs out",
         changes_answers=False,
     ),
@@ -37,10 +39,14 @@ OPTIONS = (
         name="threads",
         type="int",
         default=None,
+        minimum=1,
         help="CPU threads of torch; left out: OMP_NUM_THREADS, else the cores that nobody uses",
         changes_answers=False,
     ),
 )
+
+_UNCOUNTED = {"cuda": ("/dev/dxg", "/dev/kfd"), "mps": ("/System/Library/Frameworks/Metal.framework",)}
+"""Drivers of GPUs other than NVIDIA's own on Linux: Windows' below WSL, AMD's, Apple's."""
 
 _NEEDED = ("torch", "torchvision", "accelerate", "qwen_vl_utils")
 
@@ -70,7 +76,9 @@ def describe(backend: str = "hf") -> BackendInfo:
 
 
 def _devices() -> tuple[str, ...]:
-    """CUDA devices by what the driver shows, since asking torch would import it."""
+    """What the drivers show, since asking torch would import it; those that do not count their devices are one name."""
     folder = Path("/proc/driver/nvidia/gpus")
-    count = len(list(folder.iterdir())) if folder.is_dir() else 0
-    return (*(f"cuda:{index}" for index in range(count)), "cpu")
+    if folder.is_dir():
+        return (*(f"cuda:{index}" for index in range(len(list(folder.iterdir())))), "cpu")
+    uncounted = [name for name, driver in _UNCOUNTED.items() if any(map(os.path.exists, driver))]
+    return (*uncounted, "cpu")

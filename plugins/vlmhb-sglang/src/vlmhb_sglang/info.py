@@ -11,23 +11,32 @@ OPTIONS = (
     EngineOption(
         name="max_running_requests",
         type="int",
+        minimum=1,
         help="most requests computed together (64 on a CPU, else SGLang's own)",
         changes_answers=False,
     ),
     EngineOption(
         name="max_total_tokens",
         type="int",
+        minimum=1,
         help="most tokens in the KV cache (on a CPU four contexts, else what memory allows)",
         changes_answers=False,
     ),
     EngineOption(
         name="mem_fraction_static",
         type="float",
+        minimum=0,
+        maximum=1,
         help="share of memory for weights and KV cache (0.3 on a CPU)",
         changes_answers=False,
     ),
     EngineOption(
-        name="tensor_parallel_size", type="int", default=1, help="GPUs that share one model", changes_answers=False
+        name="tensor_parallel_size",
+        type="int",
+        default=1,
+        minimum=1,
+        help="GPUs that share one model",
+        changes_answers=False,
     ),
     EngineOption(
         name="deterministic",
@@ -46,7 +55,10 @@ OPTIONS = (
     ),
     EngineOption(name="mm_attention_backend", type="str", help="attention kernels of the vision tower (sdpa on a CPU)"),
     EngineOption(
-        name="chunked_prefill_size", type="int", help="most prompt tokens computed in one step", changes_answers=False
+        name="chunked_prefill_size",
+        type="int",
+        help="most prompt tokens computed in one step",
+        changes_answers=False,
     ),
     EngineOption(name="cuda_graph", type="bool", default=True, help="CUDA graphs on a GPU", changes_answers=False),
     EngineOption(name="quantization", type="str", help="quantization method, when the model's config does not name it"),

@@ -16,14 +16,28 @@ DEFAULT_MAX_IMAGES = 8
 any request is known, and decides how much memory vLLM sets aside; so it is a number and not 'no limit'."""
 
 _SPEED = (
-    EngineOption(name="max_num_seqs", type="int", help="most requests computed together (16 on a CPU)"),
-    EngineOption(name="max_num_batched_tokens", type="int", help="most tokens computed in one step"),
-    EngineOption(name="kv_cache_gib", type="float", help="GiB for the KV cache (4 on a CPU; on a GPU what is left)"),
-    EngineOption(name="gpu_memory_utilization", type="float", default=0.9, help="share of GPU memory vLLM may take"),
-    EngineOption(name="tensor_parallel_size", type="int", default=1, help="GPUs that share one model"),
+    EngineOption(name="max_num_seqs", type="int", minimum=1, help="most requests computed together (16 on a CPU)"),
+    EngineOption(name="max_num_batched_tokens", type="int", minimum=1, help="most tokens computed in one step"),
+    EngineOption(
+        name="kv_cache_gib",
+        type="float",
+        minimum=0,
+        help="GiB for the KV cache (4 on a CPU; on a GPU what is left)",
+    ),
+    EngineOption(
+        name="gpu_memory_utilization",
+        type="float",
+        default=0.9,
+        minimum=0,
+        maximum=1,
+        help="share of GPU memory vLLM may take",
+    ),
+    EngineOption(name="tensor_parallel_size", type="int", default=1, minimum=1, help="GPUs that share one model"),
     EngineOption(name="enforce_eager", type="bool", help="no compilation, no CUDA graphs (the default on a CPU)"),
     EngineOption(name="enable_prefix_caching", type="bool", default=True, help="compute equal prompt starts once"),
-    EngineOption(name="block_size", type="int", help="tokens in one KV cache block (32 on a CPU, else vLLM's own)"),
+    EngineOption(
+        name="block_size", type="int", minimum=1, help="tokens in one KV cache block (32 on a CPU, else vLLM's own)"
+    ),
     EngineOption(name="engine_process", type="bool", help="engine core in a process of its own (the default on a GPU)"),
 )
 OPTIONS = (
