@@ -43,7 +43,7 @@ def test_other_answers_are_flagged(cli, script, tmp_path):
     script.rules({"backend": "vllm", "id": "1-2", "answer": "another"})
     done = cli("bench", "m", "-b", "hf,vllm", *DRAWN, "--repeats", "1", "--out", tmp_path / "out")
     assert "5 of 6 (!)" in done.stdout
-    assert "vllm (all at once) gave other answers than hf to requests 1-2" in done.stdout
+    assert "vllm: 1 answers are not those of hf, to requests 1-2" in done.stdout
 
 
 def test_an_engine_that_refuses_does_not_stop_the_others(cli, script, tmp_path):

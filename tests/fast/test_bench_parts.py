@@ -313,7 +313,7 @@ def test_other_answers_are_counted_and_named() -> None:
     assert (vllm.equal, vllm.compared, vllm.unequal) == (3, 4, ("1",))
     table = aligned(engines_table(bench, figures_of(bench)))
     assert "3 of 4 (!)" in table
-    assert any("other answers than hf to requests 1" in note for note in notes(bench, figures_of(bench)))
+    assert any("vllm: 1 answers are not those of hf, to requests 1" in note for note in notes(bench, figures_of(bench)))
     assert found_of(bench, "hf").equal is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from vlmhb.bench.figures import Figures
-from vlmhb.bench.result import Bench
+from vlmhb.bench.result import Bench, EngineRecord
 from vlmhb.run.folder import RunFolder
 
 SHORT = 2.0
@@ -50,13 +50,8 @@ def notes(bench: Bench, found: Sequence[Figures]) -> list[str]:
             sentences.append(f"{engine.name}: the time to first token is {first}")
         sentences += [f"{engine.name}: {hint}" for hint in engine.facts.get("hints", ())]
     sentences += [_memory(bench)] if _memory(bench) else []
-    for figures in found:
-        if figures.unequal:
-            named = ", ".join(figures.unequal[:MOST_NAMED]) + (", ..." if len(figures.unequal) > MOST_NAMED else "")
-            sentences.append(
-                f"{figures.engine} ({figures.arrivals}) gave other answers than {bench.engines[0].name} to requests "
-                f"{named}: its speed is not for quite the same work"
-            )
+    for engine in bench.engines[1:]:
+        sentences += _unequal(engine, bench.engines[0].name, [f for f in found if f.engine == engine.name])
     sentences += _failures(bench)
     return list(dict.fromkeys(sentences))
 
@@ -75,6 +70,21 @@ def _memory(bench: Bench) -> str:
         return ""
     counted = "shared pages counted once" if seen.kind == "pss" else "pages shared by processes counted for each"
     return f"memory: of the worker and everything below it, {counted}, looked at every {seen.interval:g} s"
+
+
+def _unequal(engine: EngineRecord, first: str, found: Sequence[Figures]) -> list[str]:
+    """That an engine gave other answers, to which requests, and what may be the reason."""
+    ids = list(dict.fromkeys(id for figures in found for id in figures.unequal))
+    if not ids:
+        return []
+    count = sum((figures.compared or 0) - (figures.equal or 0) for figures in found)
+    named = ", ".join(ids[:MOST_NAMED]) + (", ..." if len(ids) > MOST_NAMED else "")
+    dtype = engine.facts.get("dtype")
+    rounded = f" (rounding in {dtype} can do that; -o dtype=float32 shows the rest)" if dtype != "float32" else ""
+    return [
+        f"{engine.name}: {count} answers are not those of {first}, to requests {named}: its speed is not for quite the "
+        f"same work{rounded}"
+    ]
 
 
 def _failures(bench: Bench) -> list[str]:
