@@ -128,16 +128,22 @@ def test_nothing_is_left_when_the_host_is_killed(script):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "reason"), [("bloom", "BloomForCausalLM has no SGlang implementation")])
-def test_a_model_that_sglang_refuses(script, tmp_path, family, reason):
-    """The engine's own reason, and the host lives; SGLang alone would have killed it."""
+@pytest.mark.parametrize(
+    ("family", "way", "reason"),
+    [
+        ("bloom", "auto", "BloomForCausalLM has no SGlang implementation"),
+        ("idefics3", "native", "SGLang has no code of its own for Idefics3ForConditionalGeneration"),
+    ],
+)
+def test_a_model_that_sglang_refuses(script, tmp_path, family, way, reason):
+    """The engine's own reason, and the host lives; SGLang alone would have killed it, or taken transformers' code."""
     folder = twins.make(family, tmp_path / family)
     process = script(
         COMMON
         + f"""
     before = shared()
     try:
-        SGLangModel().load({str(folder)!r}, dtype="float32")
+        SGLangModel().load({str(folder)!r}, dtype="float32", model_impl={way!r})
     except ModelLoadError as error:
         say(error=str(error), left=running(), shared=shared() == before)
     """
