@@ -392,6 +392,7 @@ def test_the_files_hold_everything(tmp_path: Path) -> None:
     assert "hf: the cache is off" in page
     assert 'role="img" aria-label="Latency over throughput. hf, all at once: 0.4 requests/s' in page
     assert page.count("<polyline") == 1
+    assert '<th scope="row"><bdi>3</bdi></th>' in page, "the number of the third point"
     assert "http" not in page.replace("http-equiv", "")
 
 

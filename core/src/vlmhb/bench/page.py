@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def page(bench: Bench, found: Sequence[Figures]) -> str:
     parts = [{"name": "figures", "title": "Figures", "html": _fragment(tables, about), "files": ()}]
     if plot := _plot(found):
         swept = sweep_table(found)
-        tables = [_table("Ways of requests to come", swept)] if swept else []
+        tables = [_table("Ways of requests to come", _numbered(swept, found))] if swept else []
         html = Markup("<figure>{}</figure>").format(plot) + _fragment(tables, [])
         parts.append({"name": "latency", "title": "Latency and throughput", "html": html, "files": ()})
     return template(
@@ -55,6 +56,14 @@ def _fragment(tables: Sequence[Table], lines: Sequence[str]) -> Any:
 def _table(caption: str, lines: Sequence[Sequence[str]]) -> Table:
     header, *body = lines
     return Table(caption, header, [[Cell(cell) for cell in line] for line in body], sortable=False)
+
+
+def _numbered(lines: Sequence[Sequence[str]], found: Sequence[Figures]) -> list[list[str]]:
+    """The sweep's lines with the numbers that their points have in the plot."""
+    header, *body = lines
+    numbers = itertools.count(1)
+    marks = [str(next(numbers)) if f.requests_per_second is not None else "" for f in found]
+    return [["point", *header], *([mark, *line] for mark, line in zip(marks, body, strict=True))]
 
 
 def _plot(found: Sequence[Figures]) -> Any:

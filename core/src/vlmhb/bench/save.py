@@ -80,7 +80,9 @@ def _unequal(engine: EngineRecord, first: str, found: Sequence[Figures]) -> list
     count = sum((figures.compared or 0) - (figures.equal or 0) for figures in found)
     named = ", ".join(ids[:MOST_NAMED]) + (", ..." if len(ids) > MOST_NAMED else "")
     dtype = engine.facts.get("dtype")
-    rounded = f" (rounding in {dtype} can do that; -o dtype=float32 shows the rest)" if dtype not in (None, "float32") else ""
+    rounded = (
+        f" (rounding in {dtype} can do that; -o dtype=float32 shows the rest)" if dtype not in (None, "float32") else ""
+    )
     return [
         f"{engine.name}: {count} answers are not those of {first}, to requests {named}: its speed is not for quite the "
         f"same work{rounded}"
