@@ -155,4 +155,4 @@ def test_an_environment_without_any_engine_says_what_to_install(tmp_path: Path) 
     config = write_csv(tmp_path / "config.csv", [{"dataset": CASES / "C05" / "dataset", "model_name": "org/model"}])
     done = bare.vlmhb("run", str(config), check=False)
     assert done.returncode == 2
-    assert "pip install 'vlmhb[hf]'" in done.stderr
+    assert f"pip install {CORE.parent / 'plugins' / 'vlmhb-hf'} (here)" in done.stderr

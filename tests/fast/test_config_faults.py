@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.configs import Bench, backend
+from support.envs import ROOT
 from vlmhb.config.plan import read_plan_config
 from vlmhb.errors import ConfigError, Fault
 
@@ -204,10 +205,10 @@ def test_needed_cells_may_not_be_empty(bench: Bench, column: str) -> None:
 @pytest.mark.parametrize(
     ("written", "mentions"),
     [
-        ("vlm", ["'vlm'", "Did you mean vllm?", "pip install 'vlmhb[vllm]'", "Installed: hf."]),
+        ("vlm", ["'vlm'", "Did you mean vllm?", "plugins/vlmhb-vllm (here)", "Installed: hf."]),
         ("hff", ["Did you mean hf? Installed: hf."]),
-        ("vLLM", ["the backend vllm is not installed", "pip install 'vlmhb[vllm]'"]),
-        ("SGLang", ["pip install 'vlmhb[sglang]'"]),
+        ("vLLM", ["the backend vllm is not installed", "plugins/vlmhb-vllm (here)"]),
+        ("SGLang", ["vlmhb env create sglang", "plugins/vlmhb-sglang (here)"]),
         ("tensorrt", ["no backend 'tensorrt'", "Installed: hf."]),
     ],
 )
@@ -238,7 +239,7 @@ def test_no_backend_named_and_several_or_none_there(bench: Bench) -> None:
     assert (fault.column, fault.hint) == ("backend", "Write one of hf, vllm.")
     bench.registry.backends = {"hf": backend("hf", problem="torch is missing")}
     fault = bench.fault(bench.row())
-    assert "pip install 'vlmhb[hf]'" in whole(fault)
+    assert f"pip install {ROOT / 'plugins' / 'vlmhb-hf'} (here)" in whole(fault)
 
 
 def test_no_backend_named_and_vlm_base_has_several(bench: Bench) -> None:

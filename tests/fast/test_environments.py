@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,12 +10,16 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from support.envs import CORE, SCRIPTED
 from vlmhb import BackendInfo, EnvironmentRecipe, __version__
+from vlmhb.cli.app import app
 from vlmhb.contract import CONTRACT_VERSION
+from vlmhb.discovery import origin
 from vlmhb.environments import manage, places, record, registered, sources, uv
 from vlmhb.environments.create import create, fits
 from vlmhb.environments.device import resolve_device
@@ -110,7 +115,6 @@ def test_source_checkout_installs_what_lies_beside_it():
 def test_installed_packages_come_from_the_index():
     core = Source("requirement", "vlmhb==0.1.0")
     assert sources.plugin_source("sglang", None, core) == Source("requirement", "vlmhb-sglang")
-    assert sources.plugin_source("llamacpp", None, core) == Source("requirement", "vlmhb-llamacpp")
     assert sources.plugin_source("x", "their-engine>=2", core) == Source("requirement", "their-engine>=2")
 
 
@@ -266,6 +270,35 @@ def test_full_disk_is_recognised_in_the_words_of_a_child():
     output = "error: Failed to install\n  Caused by: failed to copy\n  Caused by: No space left on device (os error 28)"
     assert "the disk is full" in str(uv.failure("installing x failed", output))
     assert "  Caused by" in str(uv.failure("installing x failed", "  Caused by: the network"))
+
+
+@pytest.mark.parametrize(("engine", "says"), [("vlm", "Did you mean vllm?"), ("nonesuch", "It has hf, vllm, sglang;")])
+def test_an_engine_that_nobody_knows_is_refused_before_anything_is_made(tmp_path, monkeypatch, engine, says):
+    monkeypatch.setenv("VLMHB_HOME", str(tmp_path / "home"))
+    done = CliRunner().invoke(app, ["env", "create", engine])
+    assert done.exit_code == 2
+    assert f"no engine '{engine}'" in done.output
+    assert says in done.output
+    assert "--plugin" in done.output
+    assert not (tmp_path / "home").exists()
+
+
+def test_packages_of_this_project_are_installed_from_where_it_came_from(tmp_path, monkeypatch):
+    assert origin.pip_install("vllm") == f"pip install {CORE.parent / 'plugins' / 'vlmhb-vllm'}"
+    assert origin.pip_install("none-of-ours") == "pip install 'vlmhb[none-of-ours]'"
+    core = tmp_path / "a clone" / "core"
+    (core.parent / "plugins" / "vlmhb-hf").mkdir(parents=True)
+    core.mkdir()
+    said = {"url": core.as_uri(), "dir_info": {}}
+    monkeypatch.setattr(
+        origin.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda _: json.dumps(said))
+    )
+    assert origin.origin() == (core, False)
+    assert origin.pip_install("hf") == f"pip install '{core.parent / 'plugins' / 'vlmhb-hf'}'"
+    said = {"url": "https://example.org/vlmhb.git", "vcs_info": {"vcs": "git"}}
+    assert origin.pip_install("hf") == "pip install 'vlmhb[hf]'"
+    monkeypatch.setattr(origin.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda _: None))
+    assert "pip install 'vlmhb[vllm]' (here)" in origin.how_to_get("vllm")
 
 
 def test_add_says_what_is_missing(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.model import ModelInterface, make_spec
 from vlmhb.discovery.hooked import HookedModel
-from vlmhb.discovery.registry import how_to_get
+from vlmhb.discovery.origin import how_to_get
 from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, ConfigError, PluginError
 from vlmhb.worker.model import WorkerModel

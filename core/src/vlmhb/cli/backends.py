@@ -86,12 +86,14 @@ def _entry(registry: Engines, name: str) -> dict[str, Any]:
 
 
 def _absent(name: str) -> dict[str, Any]:
+    from vlmhb.discovery.origin import pip_install
+
     return {
         "name": name,
         "distribution": f"vlmhb-{name}",
         "version": None,
         "status": "not installed",
-        "problem": f"get it with: vlmhb env create {name}   (or here: pip install 'vlmhb[{name}]')",
+        "problem": f"get it with: vlmhb env create {name}   (or here: {pip_install(name)})",
     }
 
 

@@ -41,6 +41,7 @@ def command(names: str | None, out: Path, limit: int | None, fresh: bool) -> Non
     """
     from vlmhb.cli.columns import print_columns
     from vlmhb.cli.run import finish, run_config
+    from vlmhb.discovery.origin import pip_install
     from vlmhb.engines import Engines
     from vlmhb.errors import PluginError
 
@@ -48,7 +49,7 @@ def command(names: str | None, out: Path, limit: int | None, fresh: bool) -> Non
     models = registry.named_models()
     model = next((name for name in MODELS if name in models), None)
     if model is None or DATASET not in registry.named_datasets():
-        raise PluginError("the demo needs the package vlmhb-demo: pip install 'vlmhb[demo]'")
+        raise PluginError(f"the demo needs the package vlmhb-demo: {pip_install('demo')}")
     backends = _backends(names, registry)
     if _made(backends, registry):
         registry = Engines()

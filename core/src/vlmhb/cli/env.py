@@ -33,7 +33,7 @@ def command() -> None:
 @click.argument("engine")
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda", help="What it is made for.")
 @click.option("--python", metavar="X.Y", help="Python version. [default: this one, if the engine works with it]")
-@click.option("--plugin", metavar="PATH|REQUIREMENT", help="The engine's plugin. [default: vlmhb-ENGINE]")
+@click.option("--plugin", metavar="PATH|REQUIREMENT", help="The engine's plugin; vlmhb's own engines need none.")
 @click.option("--fresh", is_flag=True, help="Make it again even when it is in order.")
 @click.option("--ignore-disk", is_flag=True, help="Go on when the disk seems to be too small.")
 def create_command(
@@ -109,7 +109,8 @@ def add_command(path: str, as_json: bool) -> None:
 
     \b
     Example:
-      python -m venv ~/my-vllm && ~/my-vllm/bin/pip install vlmhb-vllm
+      python -m venv ~/my-vllm
+      ~/my-vllm/bin/pip install ./core ./plugins/vlmhb-vllm
       vlmhb env add ~/my-vllm
     """
     from vlmhb.environments.manage import add

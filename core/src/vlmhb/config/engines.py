@@ -12,7 +12,8 @@ from vlmhb.config.names import canonical_backend, nearest, suggestion
 from vlmhb.config.sheet import Setting
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.calls import option_problem
-from vlmhb.discovery.registry import OFFICIAL_BACKENDS, how_to_get
+from vlmhb.discovery.origin import how_to_get
+from vlmhb.discovery.registry import OFFICIAL_BACKENDS
 from vlmhb.errors import Fault
 
 

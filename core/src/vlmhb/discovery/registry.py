@@ -14,6 +14,7 @@ from vlmhb.contract.metric import Metric
 from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.report import ReportSection
 from vlmhb.discovery.loader import import_plugin, new_manager
+from vlmhb.discovery.origin import how_to_get
 from vlmhb.discovery.scan import PluginProblem, PluginRef, scan
 from vlmhb.errors import BackendNotFoundError, PluginError
 
@@ -29,11 +30,6 @@ T = TypeVar("T")
 
 OFFICIAL_BACKENDS = ("hf", "vllm", "sglang")
 """Backends of this project, each in the distribution ``vlmhb-<name>``; named when they are not installed."""
-
-
-def how_to_get(name: str) -> str:
-    """The commands that bring an official backend."""
-    return f"vlmhb env create {name} (an environment of its own), or pip install 'vlmhb[{name}]' (here)"
 
 
 class Registry:

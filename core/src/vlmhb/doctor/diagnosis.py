@@ -9,7 +9,8 @@ import msgspec
 
 from vlmhb.contract.check import ModelCheck, ModelFacts, Support, Verdict
 from vlmhb.contract.model import ModelSpec
-from vlmhb.discovery.registry import OFFICIAL_BACKENDS, how_to_get
+from vlmhb.discovery.origin import how_to_get
+from vlmhb.discovery.registry import OFFICIAL_BACKENDS
 from vlmhb.doctor.ask import ask
 from vlmhb.doctor.devices import devices
 from vlmhb.doctor.files import FileGroup, look

@@ -47,7 +47,7 @@ def create(
         backend: the backend's name.
         device: ``auto``, ``cpu`` or ``cuda``.
         python: version (``3.12``) or executable; None is the version that runs this, if the recipe allows it.
-        plugin: folder, wheel or requirement of the plugin, when it is not an official one.
+        plugin: folder, wheel or requirement of the plugin; needed when it is not an official one.
         fresh: make it again even when it is in order.
         check_disk: refuse when the disk has less room than the recipe says.
         progress: told what is being done.
@@ -56,9 +56,11 @@ def create(
         The environment's folder.
 
     Raises:
-        ManagedEnvironmentError: it cannot be made; nothing half-made is left.
+        ManagedEnvironmentError: there is no such engine, or it cannot be made; nothing half-made is left.
     """
     device = resolve_device(device)
+    core = sources.core_source()
+    source = sources.plugin_source(backend, plugin, core)
     name = places.environment_name(backend, device)
     path = places.environment_path(name)
     with places.locked(name, progress):
@@ -69,7 +71,7 @@ def create(
                 progress(f"{name} is there already and in order: {path}")
                 return path
             progress(f"{name} is made again: {problem}")
-        maker = Maker(backend, device, python, plugin, check_disk, progress)
+        maker = Maker(backend, device, python, core, source, plugin, check_disk, progress)
         try:
             maker.make()
             places.discard(path)
@@ -101,20 +103,29 @@ class Maker:
     """One creation: the steps share the folder and what was asked for."""
 
     def __init__(
-        self, backend: str, device: str, python: str | None, plugin: str | None, check_disk: bool, progress: Progress
+        self,
+        backend: str,
+        device: str,
+        python: str | None,
+        core: Source,
+        source: Source,
+        plugin: str | None,
+        check_disk: bool,
+        progress: Progress,
     ) -> None:
         self.folder = places.building_path(places.environment_name(backend, device))
         self._backend = backend
         self._device = device
         self._python = python
+        self._core = core
+        self._source = source
         self._plugin = plugin
         self._check_disk = check_disk
         self._progress = progress
 
     def make(self) -> None:
         """Fill the folder; raises when it could not be made or does not work."""
-        core = sources.core_source()
-        plugin = sources.plugin_source(self._backend, self._plugin, core)
+        core, plugin = self._core, self._source
         self._say(f"making {self.folder.name} (core: {core.value}, plugin: {plugin.value})")
         self._begin(self._python or record.python_version(), core, plugin)
         recipe = self._recipe()
@@ -131,11 +142,7 @@ class Maker:
         self.folder.mkdir(parents=True)
         self._uv(["venv", "--relocatable", "--python", python, str(self.folder)], f"finding Python {python}")
         self._pip([*core.arguments()], "installing vlmhb")
-        try:
-            self._pip(["--no-deps", *plugin.arguments()], f"installing the plugin of {self._backend}")
-        except ManagedEnvironmentError as error:
-            hint = "" if self._plugin else "\nIf the plugin has another name or is a folder, say so with --plugin."
-            raise ManagedEnvironmentError(f"{error}{hint}") from error
+        self._pip(["--no-deps", *plugin.arguments()], f"installing the plugin of {self._backend}")
 
     def _recipe(self) -> EnvironmentRecipe:
         recipe = uv.ask_inside(places.python_of(self.folder), "recipe", self._backend, self._device).recipe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,7 @@ from vlmhb.environments import places, record, registered, uv
 from vlmhb.environments.create import create, launch_of
 from vlmhb.environments.device import DEVICES, has_cuda
 from vlmhb.environments.places import Progress
+from vlmhb.environments.sources import core_source
 from vlmhb.errors import ManagedEnvironmentError, VlmhbError
 from vlmhb.worker.launch import Launch
 
@@ -87,8 +89,8 @@ def add(path: str | Path) -> Environment:
         contents = uv.ask_inside(python, "contents").contents
     except ManagedEnvironmentError as error:
         raise ManagedEnvironmentError(
-            f"{given} does not hold a working vlmhb {__version__}; install it there, with the plugin: "
-            f"{python} -m pip install 'vlmhb=={__version__}' vlmhb-...\n{error}"
+            f"{given} does not hold a working vlmhb {__version__}; install it there, with the engine's plugin: "
+            f"{python} -m pip install {shlex.quote(core_source().value)} ...\n{error}"
         ) from error
     assert contents is not None
     if (contents.core, contents.contract) != (__version__, CONTRACT_VERSION):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
-import json
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from vlmhb import __version__
+from vlmhb.discovery.origin import origin
 from vlmhb.errors import ManagedEnvironmentError
 
 OFFICIAL = {"hf": "vlmhb-hf", "vllm": "vlmhb-vllm", "sglang": "vlmhb-sglang"}
-"""Backends of this project and their distributions. Any other backend is looked for as ``vlmhb-<name>``."""
+"""Backends of this project and their distributions."""
 
 _NO_SOURCE = {"__pycache__", ".git", ".mypy_cache", ".ruff_cache", ".pytest_cache", "build", "dist"}
 
@@ -76,13 +75,8 @@ def _digest(path: Path, kind: str) -> str:
 
 def core_source() -> Source:
     """How this vlmhb was installed, as the source for the others."""
-    found = metadata.distribution("vlmhb").read_text("direct_url.json")
-    if found:
-        origin = json.loads(found)
-        path = Path(unquote(urlsplit(origin["url"]).path))
-        if origin["url"].startswith("file:") and path.exists():
-            return Source.of(path, editable=origin.get("dir_info", {}).get("editable", False))
-    return Source("requirement", f"vlmhb=={__version__}")
+    found = origin()
+    return Source.of(*found) if found else Source("requirement", f"vlmhb=={__version__}")
 
 
 def plugin_source(backend: str, plugin: str | None, core: Source) -> Source:
@@ -92,10 +86,21 @@ def plugin_source(backend: str, plugin: str | None, core: Source) -> Source:
         backend: the backend's name.
         plugin: what the user said (a folder, a wheel or a requirement), or None.
         core: the core's source; next to a source checkout's core lies ``plugins/vlmhb-<backend>``.
+
+    Raises:
+        ManagedEnvironmentError: the plugin is no plugin, or the backend is none of this project and no plugin is given:
+            a mistyped name must not install whatever an index has under it.
     """
     if plugin is not None:
         return Source.of(plugin)
-    name = OFFICIAL.get(backend, f"vlmhb-{backend}")
+    if backend not in OFFICIAL:
+        near = difflib.get_close_matches(backend, OFFICIAL, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise ManagedEnvironmentError(
+            f"vlmhb has no engine {backend!r}.{meant} It has {', '.join(OFFICIAL)}; "
+            f"another one needs its plugin: vlmhb env create {backend} --plugin PATH|REQUIREMENT."
+        )
+    name = OFFICIAL[backend]
     beside = Path(core.value).parent / "plugins" / name
     if core.kind != "requirement" and beside.is_dir():
         return Source.of(beside, editable=core.kind == "editable")
