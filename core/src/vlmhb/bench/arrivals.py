@@ -11,6 +11,7 @@ import msgspec
 
 from vlmhb.contract.request import GenerationRequest
 
+AT_ONCE = "all at once"
 _SEED = 20261202
 
 
@@ -27,7 +28,7 @@ class Arrivals(msgspec.Struct, frozen=True):
     value: float = 0.0
 
     def __str__(self) -> str:
-        return "all at once" if self.kind == "all" else f"{self.kind} {self.value:g}"
+        return AT_ONCE if self.kind == "all" else f"{self.kind} {self.value:g}"
 
     def moments(self, count: int) -> list[float] | None:
         """For ``rate`` the moments at which requests come, in seconds: gaps are exponential, equal on every engine."""

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from vlmhb.bench.arrivals import AT_ONCE
 from vlmhb.bench.figures import Figures
 from vlmhb.bench.result import Bench
 from vlmhb.bench.tables import engines_table, number, sweep_table
@@ -67,7 +68,7 @@ def _numbered(lines: Sequence[Sequence[str]], found: Sequence[Figures]) -> list[
 
 
 def _plot(found: Sequence[Figures]) -> Any:
-    """Each engine's latency over its throughput, a line along the ways of requests to come; None without figures."""
+    """Each engine's latency over its throughput, a line along each sweep; None without figures."""
     points = [
         Point(
             f"{f.engine}, {f.arrivals}",
@@ -75,7 +76,7 @@ def _plot(found: Sequence[Figures]) -> Any:
             f.latency.p50 or 0.0,
             f.latency.p50 or 0.0,
             f.latency.p90 or 0.0,
-            f.engine,
+            "" if f.arrivals == AT_ONCE else f"{f.engine} {f.arrivals.split()[0]}",
         )
         for f in found
         if f.requests_per_second is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vlmhb.bench.arrivals import AT_ONCE
 from vlmhb.bench.figures import Figures, Spread
 from vlmhb.bench.result import Bench, EngineRecord
 from vlmhb.stats.speed import Estimate
@@ -68,7 +69,7 @@ LINES = (
 
 def engines_table(bench: Bench, found: Sequence[Figures]) -> list[list[str]]:
     """What every engine did with all requests at once: a header, then one line a figure."""
-    at_once = {figures.engine: figures for figures in found if figures.arrivals == "all at once"}
+    at_once = {figures.engine: figures for figures in found if figures.arrivals == AT_ONCE}
     measured = [engine for engine in bench.engines if engine.name in at_once or engine.load_seconds is not None]
     body = [[line.title, *(line.text(engine, at_once.get(engine.name)) for engine in measured)] for line in LINES]
     return [["", *(engine.name for engine in measured)], *body]
