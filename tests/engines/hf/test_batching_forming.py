@@ -166,3 +166,22 @@ def test_pages_of_every_size_are_all_answered_under_a_memory_limit(tiny):
     done = subprocess.run([sys.executable, "-c", code, str(tiny), "2"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.startswith("48 ")
+
+
+def test_the_limit_of_a_control_group_counts_without_kept_files(model, monkeypatch, tmp_path):
+    from vlmhb_hf import memory
+
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    before = model._budget.free()
+    for name, text in (
+        ("max", "5000000\n"),
+        ("current", "4500000\n"),
+        ("stat", "anon 1\nactive_file 7\ninactive_file 9\n"),
+    ):
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert model._budget.free() == 500016
+    (tmp_path / "memory.max").write_text("max\n")
+    assert model._budget.free() > before // 2
+    monkeypatch.setattr(memory, "_MEMORY", tmp_path / "none")
+    monkeypatch.setattr(memory, "_PROCESS", tmp_path / "none")
+    assert model._budget.fits(32, 5000)

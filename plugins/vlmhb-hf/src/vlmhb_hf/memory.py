@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,12 @@ import torch
 _SHARE = 0.5
 """Of the free memory, for one batch; the rest is for what the estimate leaves out and for batches in preparation."""
 
-_GROUP = Path("/sys/fs/cgroup")
+_GROUP, _MEMORY, _PROCESS = Path("/sys/fs/cgroup"), Path("/proc/meminfo"), Path("/proc/self/statm")
+
+_GROUP_FILES = ("max", "current", "stat")
+
+_UNKNOWN = 2**62
+"""Where the system does not say; then only running out of memory makes batches smaller."""
 
 
 class MemoryBudget:
@@ -54,7 +58,8 @@ class MemoryBudget:
         if self._device.type == "cuda":
             unused = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
             return int(torch.cuda.mem_get_info(self._device)[0]) + unused
-        return min(limit for limit in (_machine(), _group(), _address_space()) if limit is not None)
+        limits = (_machine(), _group(), _address_space())
+        return min((limit for limit in limits if limit is not None), default=_UNKNOWN)
 
 
 def budget_of(model: Any) -> MemoryBudget | None:
@@ -65,24 +70,33 @@ def budget_of(model: Any) -> MemoryBudget | None:
         return None
 
 
-def _machine() -> int:
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 2**62
+def _machine() -> int | None:
+    if not _MEMORY.is_file():
+        return None
+    lines = _MEMORY.read_text(encoding="ascii").splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
 def _group() -> int | None:
+    """What the control group has left; files that the system keeps in memory give way."""
     try:
-        most, used = ((_GROUP / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
+        most, used, stat = ((_GROUP / f"memory.{name}").read_text(encoding="ascii") for name in _GROUP_FILES)
     except OSError:
         return None
-    return None if most == "max" else max(0, int(most) - int(used))
+    if most.strip() == "max":
+        return None
+    fields = dict(line.split() for line in stat.splitlines())
+    kept = sum(int(fields.get(name, 0)) for name in ("active_file", "inactive_file"))
+    return max(0, int(most) - int(used) + kept)
 
 
 def _address_space() -> int | None:
+    if not _PROCESS.is_file():
+        return None
+    import resource  # not on Windows
+
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
     if most == resource.RLIM_INFINITY:
         return None
-    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    used = int(_PROCESS.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     return max(0, most - used)

@@ -20,6 +20,8 @@ def choose_threads(wish: int | None) -> tuple[int | None, str]:
         return wish, "asked for"
     if os.environ.get("OMP_NUM_THREADS"):
         return None, "OMP_NUM_THREADS"
+    if not hasattr(os, "getloadavg"):  # Windows
+        return None, "torch's own choice"
     cores, load = usable_cores(), os.getloadavg()[0]
     return max(1, round(cores - load)), f"{cores} cores with a load of {load:.1f}"
 
