@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,67 @@ def test_what_cannot_be_made_small_says_why(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "blip", "architectures": ["BlipModel"]}))
     with pytest.raises(ModelLoadError, match="no processor for images, and none is known that could be made for blip"):
         make_twin(ModelSpec(model_path=str(tmp_path)), tmp_path / "twin")
+
+
+OWN = """
+from transformers import LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
+
+
+class OwnConfig(LlavaConfig):
+    model_type = "own_vl"
+
+
+class OwnForConditionalGeneration(LlavaForConditionalGeneration):
+    config_class = OwnConfig
+
+
+class OwnProcessor(LlavaProcessor):
+    pass
+"""
+
+
+@pytest.fixture
+def own_vl(twin, tmp_path):
+    """A folder whose config, model and processor are made by its own code, as a remote-code checkpoint has it."""
+    from safetensors.torch import save_file
+    from transformers import LlavaForConditionalGeneration
+
+    folder = shutil.copytree(twin(ROWS["LLaVA-1.5"]).path, tmp_path / "own")
+    (folder / "own.py").write_text(OWN)
+    weights = LlavaForConditionalGeneration.from_pretrained(folder).state_dict()  # by the names that the class has
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    model = {"AutoConfig": "own.OwnConfig", "AutoModelForImageTextToText": "own.OwnForConditionalGeneration"}
+    change(folder / "config.json", model_type="own_vl", architectures=["OwnForConditionalGeneration"], auto_map=model)
+    processor = {"AutoProcessor": "own.OwnProcessor"}
+    change(folder / "processor_config.json", processor_class="OwnProcessor", auto_map=processor)
+    return folder
+
+
+def change(file, **entries):
+    file.write_text(json.dumps({**json.loads(file.read_text()), **entries}))
+
+
+def test_a_vision_model_by_the_folders_own_code(own_vl, twin):
+    from vlmhb.errors import ModelLoadError
+    from vlmhb_hf import HuggingFaceModel
+
+    asked = questions((0, 1, 2))
+    with pytest.raises(ModelLoadError, match="trust_remote_code"):
+        HuggingFaceModel().load(own_vl, device="cpu")
+    found = []
+    for folder, fields in ((own_vl, {"trust_remote_code": True}), (twin(ROWS["LLaVA-1.5"]).path, {})):
+        with HuggingFaceModel().load(folder, dtype="float32", device="cpu", **fields) as model:
+            found.append({result.id: result.token_ids for result in model.generate_requests(asked)})
+    assert found[0] == found[1]
+
+
+def test_the_twin_of_a_folder_with_own_code_runs_it_only_when_told(own_vl, tmp_path):
+    from vlmhb.errors import ModelLoadError
+    from vlmhb_hf.twins.build import make_twin
+
+    with pytest.raises(ModelLoadError, match="trust_remote_code"):
+        make_twin(ModelSpec(model_path=str(own_vl)), tmp_path / "refused")
+    found = make_twin(ModelSpec(model_path=str(own_vl), trust_remote_code=True), tmp_path / "twin")
+    assert found.image_counts == (0, 1, 2)
+    assert (tmp_path / "twin" / "own.py").read_text() == OWN
+    assert json.loads((tmp_path / "twin" / "config.json").read_text())["model_type"] == "own_vl"
