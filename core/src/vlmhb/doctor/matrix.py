@@ -120,6 +120,10 @@ class Survey:
         if self._fresh:
             shutil.rmtree(place, ignore_errors=True)
         way = Way(REFERENCE, "transformers")
+        known = self._matrix.cells.get((row.name, " ".join(way)))
+        if not self._fresh and known and known.version == self._reference and known.cell.outcome == "refused":
+            self._problems[row.name] = known.cell.reason
+            return
         try:
             twin, answers = self._kept(place) or self._make(row, place, way, bench)
         except ModelLoadError as error:
