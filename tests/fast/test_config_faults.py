@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.configs import Bench, backend
 from support.envs import ROOT
+from vlmhb.cli.app import app
 from vlmhb.config.plan import read_plan_config
 from vlmhb.errors import ConfigError, Fault
 
@@ -87,6 +89,24 @@ def test_missing_columns(bench: Bench) -> None:
     assert {fault.column for fault in faults if fault.row is None} == {"dataset", "model_name"}
 
 
+@pytest.mark.parametrize("delimiter", ["|", " ", ":"])
+def test_a_wrong_delimiter_is_one_fault(bench: Bench, delimiter: str) -> None:
+    fault = bench.fault(bench.row(metrics="CER").replace(";", delimiter))
+    assert (fault.line, fault.row) == (1, None)
+    assert "Cells are separated by ; or , or a tab" in fault.message
+
+
+def test_a_data_folder_that_is_not_there(bench: Bench) -> None:
+    fault = bench.fault(bench.row(), data=bench.root / "nope")
+    assert (fault.file, "no data folder" in fault.message, "nope" in fault.message) == ("command line", True, True)
+
+
+def test_control_characters_do_not_reach_the_terminal(bench: Bench) -> None:
+    bench.write("user_config.csv", "dataset;model_name;metrics\ncards;tiny;\x1b[31mCER\x07\x9b2J\n")
+    said = CliRunner().invoke(app, ["run", str(bench.root / "user_config.csv")]).output
+    assert not set(said) & set("\x1b\x07\x9b")
+
+
 def test_a_misspelt_needed_column_is_one_fault_of_the_header(bench: Bench) -> None:
     faults = bench.faults("datasets;model_name\ncards;tiny\n")
     assert [place(fault)[2:] for fault in faults] == [(1, "datasets")]
@@ -110,6 +130,7 @@ def test_columns_of_the_other_file(bench: Bench) -> None:
     ("column", "value", "mentions"),
     [
         ("metrics", "['CER', 'CERR']", ["CERR", "Did you mean CER?"]),
+        ("metrics", "accuracy", ["no metric 'accuracy'", "Known: CER, WER", "Relaxed accuracy"]),
         ("metrics", "['CER', 'WER'", ["not closed", "['CER', 'WER'"]),
         ("metrics", "accuracy_of_fields", ["accuracy_of_fields", "Known: CER, WER"]),
         ("metrics_aggregators", "['general', 'by_doc']", ["by_doc", "by_doc_type"]),
@@ -118,6 +139,9 @@ def test_columns_of_the_other_file(bench: Bench) -> None:
         ("normalize", "nfc,white", ["white", "whitespace"]),
         ("max_tokens", "many", ["many", "digits"]),
         ("max_tokens", "0", ["at least 1", "0"]),
+        ("max_tokens", "99999999999999999999999", ["is too large", "18 digits"]),
+        ("temperature", "1e400", ["'1e400' is too large"]),
+        ("temperature", "inf", ["'inf' is not a number"]),
         ("temperature", "-1", ["0 or more"]),
         ("temperature", "hot", ["hot"]),
         ("top_p", "1.5", ["at most 1"]),

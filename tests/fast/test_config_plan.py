@@ -42,6 +42,7 @@ def test_the_smallest_config(bench: Bench) -> None:
 
 
 def test_every_column_of_user_config(bench: Bench) -> None:
+    bench.registry.backends["hf"] = backend("hf", devices=("cuda:0", "cuda:1", "cpu"))
     bench.write("prompts.csv", "prompt;doc_class_question_type;cer\nAsk;card name;0\n")
     config = bench.row(
         task="VQA",

@@ -105,6 +105,24 @@ def test_what_is_wrong_beside_an_image_is_a_problem_of_its_row(registry: Registr
     assert "d.txt cannot be read" in found[3]
 
 
+def test_a_folder_without_a_page_that_has_an_answer_is_not_walked_to_its_end(
+    registry: Registry, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder / "a.png", png())
+    with pytest.raises(CellError, match="no dataset of an installed format") as caught:
+        opened(registry, folder)
+    assert "or pages with their answers beside them" in str(caught.value.hint)
+    monkeypatch.setattr("vlmhb.data.folder._LOOKED_AT", 5)
+    for number in range(5):
+        write(folder / f"sub/{number}.md", "no page")
+    write(folder / "z.png", png())
+    write(folder / "z.txt", "too far away")
+    with pytest.raises(CellError, match="no dataset"):
+        opened(registry, folder)
+    write(folder / "a.txt", "x")
+    assert [row.reference for row in rows(registry, folder) if not row.problem] == ["x", "too far away"]
+
+
 def test_an_empty_folder_is_no_dataset(registry: Registry, folder: Path) -> None:
     write(folder / "a.txt", "x")
     with pytest.raises(CellError, match=r"no dataset of an installed format \(vlmhyperbench.*folder\)"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import zipfile
 from pathlib import Path
 
 import polars
@@ -30,6 +32,13 @@ def fault_of(folder: Path, content: bytes | str, **options: bool) -> Fault:
     return caught.value.fault
 
 
+def zipped() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    return content.getvalue()
+
+
 # --- what is read
 
 
@@ -54,6 +63,25 @@ def test_a_byte_order_mark_and_quotes_do_not_get_into_the_header(tmp_path: Path,
 )
 def test_the_header_decides_the_delimiter(tmp_path: Path, header: str, delimiter: str) -> None:
     assert table(tmp_path, header + "\n").delimiter == delimiter
+
+
+@pytest.mark.parametrize(
+    ("said", "text"), [("sep=;", "a;b,c"), ("SEP=,", "a,b;c"), ("sep=\t", "a\tb;;;c"), ("sep=|", "a|b;c")]
+)
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_first_line_that_names_the_delimiter_is_no_header(
+    tmp_path: Path, start: str, said: str, text: str, end: str
+) -> None:
+    read = table(tmp_path, f"{start}{said}{end}{text}{end}{text}{end}")
+    header = tuple(text.split(read.delimiter))
+    assert (read.delimiter, read.header, read.header_line) == (said[-1], header, 2)
+    assert list(read.records()) == [Record(1, 3, list(header))]
+
+
+@pytest.mark.parametrize("text", ["a;b\nsep=,;x\n", "sep=;b\n1;2\n", '"sep=,"\nx\n'])
+def test_the_same_words_elsewhere_are_text(tmp_path: Path, text: str) -> None:
+    assert table(tmp_path, text).header_line == 1
 
 
 def test_cells_stay_text(tmp_path: Path) -> None:
@@ -140,7 +168,7 @@ def test_without_leave_a_hash_is_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "row", "line", "counts"),
     [
-        ("a;b\n1;2\n1\n", 2, 3, ("1 cells", "has 2")),
+        ("a;b\n1;2\n1\n", 2, 3, ("1 cell,", "has 2")),
         ("a;b\n1;2;3\n", 1, 2, ("3 cells", "has 2")),
         ('a;b\n"1\n1";2\n\n1;2;\n', 2, 5, ("3 cells", "has 2")),
     ],
@@ -193,6 +221,32 @@ def test_a_header_in_another_encoding_is_on_line_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
     assert "UTF-16" in fault_of(tmp_path, "a;b\n1;2\n".encode(encoding)).message
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (zipped(), "a workbook of a spreadsheet program"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of an old spreadsheet program"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "no text file"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF\0", "no text file"),
+        (b"%PDF-1.4\n\xe2\xe3\xcf\xd3\nstream\0", "no text file"),
+    ],
+)
+def test_what_is_no_text_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    message = fault_of(tmp_path, content).message
+    assert says in message
+    assert "CSV" in message
+
+
+@pytest.mark.parametrize("header", ["a|b|c", "a b c", "a : b"])
+def test_a_header_of_one_cell_is_one_fault_about_the_delimiter(tmp_path: Path, header: str) -> None:
+    (fault,) = table(tmp_path, f"{header}\n").missing(("x", "y"), "is missing.")
+    assert fault.line == 1
+    assert f"the header is one cell, {header!r}. Cells are separated by ; or , or a tab." in fault.message
+    assert [f.column for f in table(tmp_path, "a b\n").missing(("a b", "b"), "is missing.")] == ["b"]
+    assert [f.column for f in table(tmp_path, "a\n").missing(("x", "y"), "is missing.")] == ["x", "y"]
+    assert [f.column for f in table(tmp_path, "k;a\n").missing(("x", "y"), "is missing.")] == ["x", "y"]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "   \n", "\ufeff", ";;;\n"])

@@ -88,13 +88,19 @@ def test_all_missing_columns_are_named_at_once(tmp_path: Path) -> None:
         ("[a.png]", ("a.png",)),
         ("a.png|b.png", ("a.png|b.png",)),
         ("a, b.png", ("a, b.png",)),
-        ("['a.png'", ("['a.png'",)),
         ("images\\a.png ", ("images\\a.png ",)),
         ("", ()),
     ],
 )
 def test_several_images_are_a_bracket_list(tmp_path: Path, cell: str, images: tuple[str, ...]) -> None:
     assert samples(dataset(tmp_path, f"1;t;{cell};Q;A;c;q;"))[0].images == images
+
+
+@pytest.mark.parametrize("cell", ["['a.png'", "['a.png' 'b.png']", "[a.png,]b]", '"[""a.png"', "['a.png', 'b.png"])
+def test_a_list_of_images_that_cannot_be_read_is_the_problem_of_its_row(tmp_path: Path, cell: str) -> None:
+    bad, good = samples(dataset(tmp_path, f"1;t;{cell};Q;A;c;q;", "2;t;a.png;Q;A;c;q;"))
+    assert str(bad.problem).startswith("image_path: the list ")
+    assert (bad.images, good.images, good.problem) == ((), ("a.png",), None)
 
 
 HEADER_MORE = "data_index;image_path;question;answer;other_answers;choices;json_schema"

@@ -22,6 +22,7 @@ prints it without a traceback; ``--debug`` shows the traceback too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -29,6 +30,14 @@ import msgspec
 
 ErrorKind = Literal["image", "invalid_request", "out_of_memory", "too_long", "unsupported", "engine", "worker_died"]
 """Why one request failed. ``out_of_memory`` is asked again in smaller groups; the others are not."""
+
+
+_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
+
+
+def printable(text: str) -> str:
+    """A message without control characters, which may stand in what it quotes and would reach the terminal."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 class VlmhbError(Exception):

@@ -79,17 +79,20 @@ class Commands(click.Group):
 
 def _explain(error: Exception) -> None:
     """Print what went wrong, for a person."""
-    from vlmhb.errors import ConfigError, VlmhbError
+    from vlmhb.errors import ConfigError, VlmhbError, printable
+
+    def say(text: str) -> None:
+        click.echo(printable(text), err=True)
 
     if isinstance(error, ConfigError) and len(error.faults) > 1:
-        click.echo(f"Error: {len(error.faults)} faults were found; nothing was run.", err=True)
+        say(f"Error: {len(error.faults)} faults were found; nothing was run.")
         for fault in error.faults:
-            click.echo(f"  {fault}", err=True)
+            say(f"  {fault}")
     elif isinstance(error, VlmhbError):
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}")
     else:
-        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
-        click.echo("This is a fault of vlmhb or of a plugin. 'vlmhb --debug ...' shows where.", err=True)
+        say(f"Error: {type(error).__name__}: {error}")
+        say("This is a fault of vlmhb or of a plugin. 'vlmhb --debug ...' shows where.")
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vlmhb.contract.result import GenerationResult
+from vlmhb.errors import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -40,7 +41,7 @@ class PlainProgress:
 
     def note(self, text: str) -> None:
         """Say something the user should know."""
-        self._say(f"Note: {text}")
+        self._say(f"Note: {printable(text)}")
 
     def planned(self, rows: int, pending: int, unaskable: int) -> None:
         """Say what there is to do."""

@@ -12,6 +12,7 @@ from vlmhb.config.names import nearest
 from vlmhb.contract.backend import EngineOption
 from vlmhb.data.lists import parse_list
 
+_MOST_DIGITS = 18
 _INT = re.compile(r"([+-]?[0-9]+)(?:[.,]0+)?")
 _BOOLS = {"true": True, "yes": True, "1": True, "1.0": True, "false": False, "no": False, "0": False, "0.0": False}
 _PAIR = re.compile(r"""\s*([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[^,;]*?)\s*(?:[,;]|$)""")
@@ -64,8 +65,10 @@ def parse_bool(text: str) -> bool:
 def parse_int(text: str) -> int:
     """A whole number; ``16.0``, as pandas writes it, is one."""
     match = _INT.fullmatch(text)
-    if match is None or len(text) > 18:
+    if match is None:
         raise CellError(f"{text!r} is not a whole number.", "Write digits only, for example 256.")
+    if len(text) > _MOST_DIGITS:
+        raise CellError(f"{text!r} is too large.", f"Write at most {_MOST_DIGITS} digits.")
     return int(match[1])
 
 
@@ -75,6 +78,8 @@ def parse_float(text: str) -> float:
         value = float(text.replace(",", ".")) if "_" not in text else math.nan
     except ValueError:
         value = math.nan
+    if math.isinf(value) and any(char.isdigit() for char in text):
+        raise CellError(f"{text!r} is too large.")
     if not math.isfinite(value):
         raise CellError(f"{text!r} is not a number.", "Write it like 0.7 or 0,7.")
     return value

@@ -12,6 +12,9 @@ from vlmhb.config.names import fold, suggestion
 from vlmhb.contract.metric import Metric
 from vlmhb.errors import ConfigError, Fault
 
+_MISSPELT = 0.8
+"""Likeness from which a name is taken for a misspelt one: ``accuracy`` is not a misspelt ``Relaxed accuracy``."""
+
 
 class Choices(msgspec.Struct, frozen=True):
     """Names that may be chosen.
@@ -45,7 +48,9 @@ class Choices(msgspec.Struct, frozen=True):
         found = {name: self.names.get(fold(name)) or self.others(name) for name in parse_names(text)}
         unknown = [name for name, meant in found.items() if meant is None]
         chosen = dict.fromkeys(meant for meant in found.values() if meant is not None)
-        errors = [CellError(f"there is no {self.what} {name!r}.", suggestion(name, self.shown)) for name in unknown]
+        errors = [
+            CellError(f"there is no {self.what} {name!r}.", suggestion(name, self.shown, _MISSPELT)) for name in unknown
+        ]
         errors += [self.unusable[name] for name in chosen if name in self.unusable]
         return tuple(chosen), errors
 

@@ -29,8 +29,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return by_fold[near[0]] if near else None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """A sentence that names the nearest known name, or all of them."""
     names = list(known)
-    near = nearest(name, names)
+    near = nearest(name, names, cutoff)
     return f"Did you mean {near}?" if near else f"Known: {', '.join(names) or 'none'}."

@@ -62,6 +62,8 @@ class _Planner:
         self._backend_override = overrides.backend
         self._sampling_overrides = checked_overrides(overrides.sampling, faults)
         check_model_overrides(overrides, faults)
+        if overrides.data and not overrides.data.is_dir():
+            faults.append(Fault(message=f"there is no data folder {overrides.data}.", file="command line"))
         self._engines = Engines(registry)
         self._places = Places(folder, overrides.data or folder, registry)
         base_path = overrides.models or folder / columns.VLM_BASE

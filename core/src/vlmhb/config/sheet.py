@@ -94,6 +94,9 @@ def read_sheet(path: Path, columns: Columns, faults: list[Fault], notes: list[st
     before = len(faults)
     try:
         table = Table(path, comments=True)
+        if fault := table.one_cell(columns.needed):
+            faults.append(fault)
+            return rows
         _check_header(table, columns, faults, notes)
         names = {name: at for name, at in table.columns.items() if name in columns.known}
         for record in table.records(faults):
@@ -114,7 +117,7 @@ def _check_header(table: Table, columns: Columns, faults: list[Fault], notes: li
         faults.append(Fault(message=message, value=column, hint=hint, **place))  # type: ignore[arg-type]
 
     ignored: list[str] = []
-    missing = [name for name in columns.needed if name not in table.columns]
+    missing = list(columns.needed)
     for name in table.columns:
         if name in columns.known:
             continue
@@ -130,8 +133,7 @@ def _check_header(table: Table, columns: Columns, faults: list[Fault], notes: li
             missing = [column for column in missing if column != near]
         else:
             notes.append(f"{table.path}: the column {name} is not known and not used.")
-    for name in missing:
-        fault(name, "this column is missing.", _header_hint(table, columns.needed))
+    faults.extend(table.missing(missing, "this column is missing.", _header_hint(table, columns.needed)))
     if ignored:
         notes.append(f"{table.path}: columns of the older project are not used: {', '.join(ignored)}.")
 

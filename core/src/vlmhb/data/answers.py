@@ -135,6 +135,9 @@ def _table(path: Path, faults: list[Fault], notes: list[str]) -> Iterator[_Entry
     columns = {name: at for name, at in table.columns.items() if name in _KNOWN}
     missing = [group for group in (tuple(_FIRST_NUMBER), _ANSWER) if not any(name in columns for name in group)]
     others = [name for name in table.columns if name not in _KNOWN]
+    if missing and (one_cell := table.one_cell(_KNOWN)):
+        faults.append(one_cell)
+        return
     for group in missing:
         message = f"there is no column {' or '.join(group)}; the header has {', '.join(filter(None, table.header))}."
         faults.append(table.fault(message, line=table.header_line, column=group[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from vlmhb.data.records import NAMES, Number, RecordReader
 READ_FIELDS = "Return the fields of this document as JSON."
 """What is asked about a page whose file beside it holds the fields themselves, when nobody says otherwise."""
 
+_LOOKED_AT = 10_000
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 
 
@@ -24,8 +26,14 @@ class FolderFormat(DatasetFormat):
     options = PAGE_OPTIONS
 
     def recognises(self, path: Path) -> bool:
-        """Whether there is an image or a PDF file in it."""
-        return path.is_dir() and next(_pages(path), None) is not None
+        """Whether one of its first 10,000 entries is a PDF file, or an image with an answer beside it.
+
+        A mistyped path, such as ``..`` or ``/``, is not to be walked through to its end.
+        """
+        try:
+            return path.is_dir() and any(map(_has_answer, islice(_entries(path), _LOOKED_AT)))
+        except OSError:  # a folder on the way that may not be read
+            return False
 
     def open(self, path: Path, name: str) -> Dataset:
         """Open it with the usual resolution and question."""
@@ -114,11 +122,27 @@ class _Folder(Dataset):
         yield self._reader.sample(row, {}, **page, question=question_text, question_type="fields", reference=reference)
 
 
+def _has_answer(path: Path) -> bool:
+    """Whether a file is a page with its answer: a PDF file brings it along."""
+    if not _is_page(path):
+        return False
+    return is_pdf(path) or path.with_suffix(".txt").is_file() or path.with_suffix(".json").is_file()
+
+
+def _is_page(path: Path) -> bool:
+    return path.suffix.casefold() in (*IMAGES, ".pdf")
+
+
 def _pages(folder: Path) -> Iterator[Path]:
     """The images and PDF files of a folder and its sub-folders, by name; hidden ones are left out."""
+    return filter(_is_page, _entries(folder))
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """The files of a folder and its sub-folders, by name; hidden ones are left out."""
     entries = sorted((entry for entry in folder.iterdir() if not entry.name.startswith(".")), key=lambda e: e.name)
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
-            yield from _pages(entry)
-        elif entry.suffix.casefold() in (*IMAGES, ".pdf"):
+            yield from _entries(entry)
+        else:
             yield entry

@@ -141,9 +141,7 @@ def _prompt_column(table: Table, faults: list[Fault]) -> str:
         message = f"a prompt collection has either {_PROMPT} or {_TEMPLATE}."
         faults.append(table.fault(message, line=table.header_line, column=_TEMPLATE))
     column = _TEMPLATE if _TEMPLATE in table.columns else _PROMPT
-    missing = [name for name in (column, _KEY) if name not in table.columns]
-    message = "a prompt collection needs this column."
-    faults.extend(table.fault(message, line=table.header_line, column=name) for name in missing)
+    faults.extend(table.missing((column, _KEY), "a prompt collection needs this column."))
     return column
 
 

@@ -1,8 +1,9 @@
 """Delimited text, read and written the same way everywhere.
 
-Reading: UTF-8 with or without byte order mark; ``;``, ``,`` or tab, whichever the header uses most; cells quoted
-or not; any line ends, also inside quotes. Every cell stays the text that stands in the file. A record has a number
-(from 1, below the header) and the physical line on which it starts (the header's is 1); empty lines are no records.
+Reading: UTF-8 with or without byte order mark; ``;``, ``,`` or tab, whichever the header uses most, or what a first
+line ``sep=;`` says, as spreadsheet programs write it; cells quoted or not; any line ends, also inside quotes. Every
+cell stays the text that stands in the file. A record has a number (from 1, below the header) and the physical line on
+which it starts (the header's is 1); empty lines are no records.
 
 Writing: UTF-8 with byte order mark, so that spreadsheet programs recognise it, and CRLF between records. What is
 written reads back as exactly the same text, except that lone surrogates, which no UTF-8 file can hold, become U+FFFD.
@@ -19,12 +20,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
+import msgspec
+
 from vlmhb.errors import Fault, RunError, VlmhbError
 
 DELIMITERS = ";,\t"
 _LARGEST_CELL = 2**31 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_SEPARATOR = re.compile(r"sep=([^\w\"\r\n])[\r\n]*", re.IGNORECASE)
+_NO_TABLES = {
+    b"PK\x03\x04": "this is a workbook of a spreadsheet program (or another ZIP file), not CSV.",
+    b"\xd0\xcf\x11\xe0": "this is a workbook of an old spreadsheet program, not CSV.",
+}
 _BYTE_ORDER_MARKS_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -66,7 +74,7 @@ class Table:
             comments: skip lines that begin with ``#`` where a record would begin.
 
         Raises:
-            TableError: no such file, not UTF-8, no header, or a name that stands in it twice.
+            TableError: no such file, not UTF-8 text, no header, or a name that stands in it twice.
         """
         self.path = path
         self._comments = comments
@@ -86,6 +94,22 @@ class Table:
                 raise TableError(self.fault(f"two columns are called {name!r}.", line=self.header_line, column=name))
             self.columns[key] = index
         self.columns.pop("", None)
+
+    def one_cell(self, names: Sequence[str]) -> Fault | None:
+        """The fault of a header that is a single cell of several words, and none of the names that are needed."""
+        words = len(self.header) == 1 and re.search(r"\w\W+\w", self.header[0])
+        if not words or any(name in self.columns for name in names):
+            return None
+        message = f"the header is one cell, {self.header[0]!r}. Cells are separated by ; or , or a tab."
+        return self.fault(message, line=self.header_line)
+
+    def missing(self, names: Sequence[str], message: str, hint: str | None = None) -> list[Fault]:
+        """A fault for each column that is not there; a single one where the delimiter must be what is wrong."""
+        absent = [name for name in names if name not in self.columns]
+        if absent and (fault := self.one_cell(names)):
+            return [fault]
+        place = Fault(message=message, file=str(self.path), line=self.header_line, hint=hint)
+        return [msgspec.structs.replace(place, column=name, value=name) for name in absent]
 
     def records(self, faults: list[Fault] | None = None) -> Iterator[Record]:
         """Stream the records.
@@ -122,7 +146,7 @@ class Table:
     def _wrong_width(self, row: int, line: int, cells: list[str]) -> Fault:
         width = len(self.header)
         advice = f"Put text that holds {self.delimiter!r}, quotes or a line break into double quotes."
-        message = f"the record has {len(cells)} cells, the header has {width}. {advice}"
+        message = f"the record has {len(cells)} cell{'s' * (len(cells) != 1)}, the header has {width}. {advice}"
         return self.fault(message, row=row, line=line)
 
     def _parse(self) -> Iterator[tuple[int, list[str]]]:
@@ -146,11 +170,14 @@ class Table:
                     yield lines.record_line, cells
 
     def _find_delimiter(self) -> str:
-        """The delimiter that stands most often outside the quotes of the header; ``;`` when there is none."""
+        """What ``sep=`` says, else the delimiter that stands most often outside the quotes of the header, or ``;``."""
         header = ""
         try:
             with self._open() as stream:
-                for line in _Lines(stream, self._comments, between_records=True):
+                lines = _Lines(stream, self._comments, between_records=True)
+                for line in lines:
+                    if lines.separator:
+                        return lines.separator
                     header += line
                     if header.strip() and header.count('"') % 2 == 0:
                         break
@@ -164,10 +191,13 @@ class Table:
             stream = self.path.open("rb")
         except OSError as error:
             raise TableError(self.fault(f"the file cannot be read: {error.strerror or error}.")) from error
-        start = stream.peek(2)[:2]
-        if start in _BYTE_ORDER_MARKS_16 or b"\0" in start:
+        start = stream.peek(4)[:4]
+        reason = _NO_TABLES.get(start)
+        if start[:2] in _BYTE_ORDER_MARKS_16 or b"\0" in start[:2]:
+            reason = "the file is UTF-16, not UTF-8."
+        if reason:
             stream.close()
-            raise TableError(self.fault(f"the file is UTF-16, not UTF-8. {_SAVE_AS}"))
+            raise TableError(self.fault(f"{reason} {_SAVE_AS}"))
         return _text_stream(stream)
 
     def _not_utf8(self) -> Fault:
@@ -176,6 +206,8 @@ class Table:
         try:
             content.decode("utf-8")
         except UnicodeDecodeError as error:
+            if b"\0" in content[:_LOOKED_AT]:
+                return self.fault("this is no text file; a table in CSV is needed.")
             before = content[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             message = f"the text is not UTF-8 (byte 0x{content[error.start]:02X}). {_SAVE_AS}"
             return self.fault(message, line=before.count(b"\n") + 1)
@@ -183,16 +215,22 @@ class Table:
 
 
 _SAVE_AS = "Save it as UTF-8 (in a spreadsheet program: 'CSV UTF-8')."
+_LOOKED_AT = 4096
 
 
 class _Lines:
-    """Physical lines, counted; comment lines between records are left out."""
+    """Physical lines, counted; comment lines between records are left out, and so is a first line ``sep=;``.
+
+    Attributes:
+        separator: what that line says; empty without it.
+    """
 
     def __init__(self, stream: TextIO, comments: bool, between_records: bool = False) -> None:
         self._stream = stream
         self._comments = comments
         self.between_records = between_records
         self.record_line = 0
+        self.separator = ""
         self._number = 0
 
     def __iter__(self) -> Iterator[str]:
@@ -201,6 +239,9 @@ class _Lines:
     def __next__(self) -> str:
         for line in self._stream:
             self._number += 1
+            if self._number == 1 and (match := _SEPARATOR.fullmatch(line)):
+                self.separator = match[1]
+                continue
             if self.between_records:
                 if self._comments and line.startswith("#"):
                     continue

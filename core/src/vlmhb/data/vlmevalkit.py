@@ -44,6 +44,8 @@ class VlmEvalKitFormat(DatasetFormat):
         missing = [column for column in ("question", "answer") if column not in table.columns]
         missing += [] if {"image", "image_path"} & table.columns.keys() else ["image"]
         if missing:
+            if fault := table.one_cell(_USED):
+                raise DatasetError(str(fault))
             has = ", ".join(filter(None, table.header))
             raise DatasetError(f"{path}: the dataset lacks the column {', '.join(missing)}; its header has {has}.")
         return _Tsv(table, name)

@@ -59,6 +59,8 @@ class _Folder(Dataset):
             columns["question"] = columns["prompt"]
         missing = [column for column in _NEEDED if column not in columns]
         if missing:
+            if fault := table.one_cell(_NEEDED):
+                raise DatasetError(str(fault))
             raise DatasetError(
                 f"{table.path}: the dataset lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; "
                 f"its header has {', '.join(filter(None, table.header))}."
@@ -73,8 +75,10 @@ class _Folder(Dataset):
         at = self._at
         index, image, question, answer = (cells[at[column]] for column in _NEEDED)
         problem = None if any(cells) else "every cell of this row is empty"
+        images: tuple[str, ...] = ()
         fields: dict[str, Any] = {column: cells[at[column]] for column in _OPTIONAL if column in at}
         try:
+            images = _images(image)
             for column, field in _LISTS.items():
                 if column in at:
                     fields[field] = _list(column, cells[at[column]])
@@ -85,7 +89,7 @@ class _Folder(Dataset):
         return Sample(
             row=row,
             data_index=index,
-            images=_images(image),
+            images=images,
             question=question,
             reference=answer,
             problem=problem,
@@ -107,15 +111,16 @@ def _list(column: str, cell: str) -> tuple[str, ...]:
 
 
 def _images(cell: str) -> tuple[str, ...]:
-    """The paths in an ``image_path`` cell. A list that cannot be read stays as it is: one path that is not there."""
-    if not cell.strip():
-        return ()
-    if cell.lstrip().startswith("[") and cell.rstrip().endswith("]"):
-        try:
-            return parse_list(cell)
-        except ValueError:
-            return (cell,)
-    return (cell,)
+    """The paths in an ``image_path`` cell: a list in brackets, or one path.
+
+    Raises:
+        RequestError: it is a list and cannot be read.
+    """
+    text = cell.strip()
+    is_list = text.startswith(("['", '["')) or (text.startswith("[") and text.endswith("]"))
+    if is_list:
+        return _list("image_path", text)
+    return (cell,) if text else ()
 
 
 def _annotation(path: Path) -> Path:
