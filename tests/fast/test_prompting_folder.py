@@ -1,6 +1,7 @@
 """What a model's folder says, and how many tokens fit: read as JSON, without an engine."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -146,3 +147,14 @@ def test_the_module_imports_no_engine():
 def test_the_dtype_is_the_specs_or_the_configs(config, asked, expected):
     folder = ModelFolder(path=Path("m"), config=config, generation_config={})
     assert folder.dtype_for(ModelSpec(model_path="m", dtype=asked)) == expected
+
+
+def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path):
+    code = "import vlmhb, vlmhb.prompting as p; p.open_model_folder(vlmhb.ModelSpec(model_path='org/m'))"
+    for setting in ({"HF_ENDPOINT": "http://127.0.0.1:9"}, {"HF_HUB_OFFLINE": "1"}):
+        values = {**os.environ, "HF_HOME": str(tmp_path), **setting}
+        done = subprocess.run([sys.executable, "-c", code], env=values, capture_output=True, text=True, check=False)
+        said = done.stderr.splitlines()[-1]
+        assert "ModelLoadError: there is no model folder org/m, and it could not be fetched from the hub: " in said
+        assert said.endswith(". If there is no network here, name a model folder.")
+        assert "Got:" not in said

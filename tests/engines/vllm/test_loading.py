@@ -8,7 +8,7 @@ import shutil
 import psutil
 import pytest
 from vlmhb import GenerationRequest, ModelSpec, SamplingParams
-from vlmhb.errors import ModelLoadError
+from vlmhb.errors import ModelLoadError, VlmhbError
 
 ASK = GenerationRequest.ask("a", "Hi", sampling=SamplingParams(max_tokens=4))
 
@@ -82,7 +82,7 @@ def test_closing_gives_the_memory_back_and_leaves_no_process(load, tiny, answers
         sizes.append(psutil.Process().memory_info().rss)
     assert sizes[-1] < loaded + (256 << 20), sizes
     model.close()  # a second time does nothing
-    with pytest.raises(RuntimeError, match="no model is loaded"):
+    with pytest.raises(VlmhbError, match="no model is loaded"):
         list(model.generate_requests([ASK]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +42,24 @@ def requests_from_call(
 ) -> list[GenerationRequest]:
     """The requests of one ``ModelInterface.generate`` call, ids ``"0"``, ``"1"``, ... in the order asked."""
     single = isinstance(prompts, str)
-    texts = [prompts] if isinstance(prompts, str) else list(prompts)
-    groups = [images] if single else ([None] * len(texts) if images is None else list(images))
+    texts = [prompts] if isinstance(prompts, str) else _listed("prompts", prompts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise ConfigError(f"a prompt must be text, not {type(text).__name__}")
+    groups = [images] if single else ([None] * len(texts) if images is None else _listed("images", images))
     if len(groups) != len(texts):
-        raise ConfigError(f"{len(texts)} prompts but {len(groups)} entries in images; give one entry a prompt")
+        raise ConfigError(f"{len(texts)} prompts need {len(texts)} entries in images, not {len(groups)}")
     params = sampling_from(sampling)
     return [
         GenerationRequest.ask(str(index), text, _image_group(group), system=system, sampling=params)
         for index, (text, group) in enumerate(zip(texts, groups, strict=True))
     ]
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ConfigError(f"{name} must be one for each prompt in a list, not {type(values).__name__}")
+    return list(values)
 
 
 def sampling_from(values: dict[str, Any]) -> SamplingParams:

@@ -10,6 +10,7 @@ from vlmhb.contract.model import GenerationControl, ModelInterface, ModelSpec
 from vlmhb.contract.request import GenerationRequest
 from vlmhb.contract.result import GenerationResult
 from vlmhb.discovery.registry import Registry
+from vlmhb.errors import VlmhbError
 
 
 class HookedModel(ModelInterface):
@@ -38,7 +39,7 @@ class HookedModel(ModelInterface):
     ) -> Iterator[GenerationResult]:
         """Answer requests through the hook."""
         if self.model is None:
-            raise RuntimeError("no model is loaded")
+            raise VlmhbError("no model is loaded; call load first.")
         return self._registry.generate(self._backend, self.model, requests, control or GenerationControl())
 
     def facts(self) -> dict[str, Any]:

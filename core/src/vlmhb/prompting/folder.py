@@ -174,8 +174,10 @@ def _fetched(spec: ModelSpec) -> Path:
         return Path(snapshot_download(spec.model_path, revision=spec.revision, ignore_patterns=_UNUSED_FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        advice = "" if isinstance(error, HFValidationError) else " If there is no network here, name a model folder."
         raise ModelLoadError(
-            f"there is no model folder {spec.model_path}, and it could not be fetched from the hub: {reason}"
+            f"there is no model folder {spec.model_path}, and it could not be fetched from the hub: "
+            f"{reason.removeprefix('Got: ').rstrip('.')}.{advice}"
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
 from vlmhb.contract.hints import with_hints
-from vlmhb.errors import ModelLoadError
+from vlmhb.errors import ModelLoadError, VlmhbError
 
 from vlmhb_sglang import checks, info, settings
 from vlmhb_sglang.hints import RULES
@@ -108,7 +108,7 @@ class SGLangModel(ModelInterface):
         from vlmhb_sglang.serving import EngineDiedError, Serving
 
         if self._engine is None or self._pump is None or self._asking is None:
-            raise RuntimeError("no model is loaded")
+            raise VlmhbError("no model is loaded; call load first.")
         if self._died is not None:
             raise EngineDiedError(f"SGLang has ended: {self._died}")
         self._serving = Serving(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationResult, ModelInterface, ModelSpec
 from vlmhb.contract.hints import with_hints
-from vlmhb.errors import ModelLoadError
+from vlmhb.errors import ModelLoadError, VlmhbError
 
 from vlmhb_vllm import info, settings
 from vlmhb_vllm.hints import RULES
@@ -70,7 +70,7 @@ class VLLMModel(ModelInterface):
         Up to ``max_num_seqs`` are computed together, and as many again (64 at most) wait for a place, prepared.
         """
         if self._llm is None or self._builder is None:
-            raise RuntimeError("no model is loaded")
+            raise VlmhbError("no model is loaded; call load first.")
         return Serving(self._llm.llm_engine, self._builder, self._admit, control or GenerationControl()).answer(
             requests
         )
