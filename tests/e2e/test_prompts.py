@@ -70,7 +70,9 @@ def test_several_prompts_in_one_run(tmp_path: Path, cli: Cli, script: ScriptFile
     assert "(the dataset's)" in done.stdout
     assert 'id="prompts"' in (tmp_path / "out" / "report" / "index.html").read_text(encoding="utf-8")
     compared = cli("compare", f"{tmp_path / 'out'}:2:terse", f"{tmp_path / 'out'}:2:long")
-    assert "row 2, long), compared with tiny on scripted (out, row 2, terse)" in compared.stdout
+    assert (
+        "first:  tiny on scripted (out, row 2, terse)\n  second: tiny on scripted (out, row 2, long)" in compared.stdout
+    )
     refused = cli("compare", f"{tmp_path / 'out'}:2:terse", f"{tmp_path / 'out'}:2:none", code=2)
     assert "has no prompts none; it has terse, long, same" in refused.stderr
     again = cli("run", config, "--out", tmp_path / "out")

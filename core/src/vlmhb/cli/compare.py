@@ -10,6 +10,7 @@ import click
 
 from vlmhb.cli.app import ExitCode
 from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_json, sampling_options
+from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
     from vlmhb.compare.engines import EngineAnswers, EngineComparison
@@ -164,7 +165,7 @@ def _write_table(home: RunFolder, found: Sequence[EngineComparison]) -> Path:
 
 def _print(found: Sequence[EngineComparison], requests: int, table: Path) -> None:
     width = max(len(engine.name) for engine in found)
-    click.echo(f"{requests} requests, compared with {found[0].reference}:")
+    click.echo(f"{counted(requests, 'request')}, compared with {found[0].reference}:")
     for engine in found:
         if engine.problem:
             click.echo(f"  {engine.name:{width}}  not compared: {engine.problem}")

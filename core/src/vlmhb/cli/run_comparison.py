@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlmhb.cli.options import print_json
+from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
     from vlmhb.compare.runs import RunComparison
@@ -64,8 +65,8 @@ def _cell(value: float | int | str | None) -> str:
 
 
 def _print(found: RunComparison) -> None:
-    click.echo(f"{found.dataset}: {found.second}, compared with {found.first}")
-    click.echo(f"  {found.rows} rows that both answered" + _left_out(found))
+    click.echo(f"{found.dataset}\n  first:  {found.first}\n  second: {found.second}")
+    click.echo(f"  {counted(found.rows, 'row')} that both answered" + _left_out(found))
     click.echo(f"  the same text in {found.same_text}" + _tokens(found))
     for note in found.notes:
         click.echo(f"  Note: {note}")
@@ -85,18 +86,15 @@ def _print(found: RunComparison) -> None:
     for one in found.differences:
         if one.group == "all" and one.mcnemar_p is not None:
             click.echo(
-                f"  {one.metric}: {one.only_first} rows only the first has right, {one.only_second} only the second; "
+                f"  {one.metric}: right in the first only {one.only_first}, in the second only {one.only_second}; "
                 f"McNemar p = {one.mcnemar_p:.4f}"
             )
 
 
 def _left_out(found: RunComparison) -> str:
-    parts = []
-    if found.only_first_answered:
-        parts.append(f"{found.only_first_answered} only the first")
-    if found.only_second_answered:
-        parts.append(f"{found.only_second_answered} only the second")
-    return f"; left out: answered by {' and '.join(parts)}" if parts else ""
+    counts = {"first": found.only_first_answered, "second": found.only_second_answered}
+    parts = [f"{count} that only the {name} answered" for name, count in counts.items() if count]
+    return f"; left out: {' and '.join(parts)}" if parts else ""
 
 
 def _tokens(found: RunComparison) -> str:
