@@ -119,6 +119,7 @@ def _images_of(dataset: Dataset, digests: ImageDigests) -> Callable[[str], tuple
 
     Questions about a page follow each other, and to find a file costs more than all the rest of a row.
     """
+
     @lru_cache(maxsize=_REMEMBERED)
     def look(written: str) -> tuple[str, str]:
         path = find_image(dataset, written)
