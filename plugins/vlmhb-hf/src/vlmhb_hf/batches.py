@@ -104,7 +104,6 @@ class Preparation:
         self._builder = builder
         self._context = context
         self._reuse = reuse
-        self._misfit = 2**62  # ids before images of a batch that was too long for the model's sliding windows
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vlmhb-hf-prepare")
 
     def __enter__(self) -> Preparation:
@@ -155,14 +154,14 @@ class Preparation:
         prompts = [row.prompt for row in rows]
         longest = max(row.request.sampling.max_tokens for row in rows)
         ids = longest + max(len(prompt.token_ids) for prompt in prompts)
-        wanted = self._reuse.level == "prefix" and not plain_because and ids < self._misfit
+        wanted = self._reuse.level == "prefix" and not plain_because and ids < self._reuse.misfit
         if wanted and (both := encode_shared(self._builder, prompts)) is not None:
             encoded, shared = both
             heads = encoded["attention_mask"].sum(-1).tolist()
             lengths = [heads[head] + len(tail) for head, tail in zip(shared.head, shared.tails, strict=True)]
             if self._reuse.fits(max(heads) + max(map(len, shared.tails)) + longest):
                 return Batch(rows, encoded, shared), lengths
-            self._misfit = ids
+            self._reuse.misfit = ids
         encoded = self._builder.encode(prompts)
         return Batch(rows, encoded, None, plain_because), encoded["attention_mask"].sum(-1).tolist()
 

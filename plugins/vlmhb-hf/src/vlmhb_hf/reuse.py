@@ -33,6 +33,7 @@ class Reuse:
         level: what is done now: ``prefix`` is the common beginning of prompts.
         own_loop: whether :class:`vlmhb_hf.decoding.Decoding` may run the model.
         windows: the smallest sliding window, tokens; None without any.
+        misfit: ids, an image counted as one, of the last batch that was too long for the windows.
         reason: why not more is done; empty when nothing is missing.
         difference: the greatest relative difference of logits that the proof found; None before.
     """
@@ -44,6 +45,7 @@ class Reuse:
         self.reason = own_loop_obstacle(model)
         self.own_loop = not self.reason
         self.windows: int | None = None
+        self.misfit = 2**62
         self.level: Level = "off"
         if wish == "auto":
             self.reason = self.reason or prefix_obstacle(model)
