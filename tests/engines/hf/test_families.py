@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import twins
-from vlmhb import ModelSpec, Twin
+from vlmhb import GenerationRequest, ModelSpec, SamplingParams, Twin
 from vlmhb.doctor.families import Row, rows
 from vlmhb.doctor.matrix import read_cells
-from vlmhb.doctor.questions import questions
+from vlmhb.doctor.questions import picture, questions
 from vlmhb.errors import ModelLoadError
 from vlmhb.images import open_image
 from vlmhb.prompting import PromptBuilder, prompt_ids
@@ -113,6 +113,24 @@ def test_a_twin_says_something_else_to_each_question(name, twin):
         results = list(model.generate_requests(asked))
     assert len({result.token_ids for result in results}) >= len(asked) - 1
     assert sum(len(set(result.token_ids)) for result in results) > 5 * len(asked)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_twin_looks_at_its_pictures(name, twin):
+    """The same words about another picture of the same size."""
+    from vlmhb_hf import HuggingFaceModel
+
+    found = twin(ROWS[name])
+    if not pictured(found):
+        assert found.image_counts == (0,)
+        return
+    params = SamplingParams(max_tokens=12)
+    images = [[picture(160, 120, seed)] for seed in (1, 2)]
+    asked = [GenerationRequest.ask(str(n), "What is this?", image, sampling=params) for n, image in enumerate(images)]
+    with HuggingFaceModel().load(found.path, dtype="float32", device="cpu") as model:
+        one, other = model.generate_requests(asked)
+    assert one.prompt_tokens == other.prompt_tokens
+    assert one.token_ids != other.token_ids
 
 
 @pytest.mark.parametrize("name", ["Qwen2-VL", "LLaMA"])

@@ -170,8 +170,14 @@ class Bench:
             self._model.load_spec(spec)
         except VlmhbError as error:
             self.close()
-            return EngineAnswers(self._backend, {}, str(error), loaded=False)
+            return EngineAnswers(self._backend, {}, _without_places(str(error), spec), loaded=False)
         answers = ask_model(self._backend, self._model, requests, lambda _: None)
-        if answers.problem is not None:
-            self.close()
-        return answers
+        if answers.problem is None:
+            return answers
+        self.close()
+        return EngineAnswers(self._backend, {}, _without_places(answers.problem, spec))
+
+
+def _without_places(problem: str, spec: ModelSpec) -> str:
+    """An engine's reason without the folders of the twin and of the log, which are temporary."""
+    return problem.partition(" Its log is ")[0].replace(spec.model_path, "the twin")

@@ -35,6 +35,10 @@ def draw(model: Any, family: Family, silent: Sequence[int]) -> None:
         for name, parameter in model.named_parameters(recurse=True):
             if name.rpartition(".")[2].startswith(("position", "class_embedding", "cls_token", "image_newline")):
                 parameter.normal_(0, 0.5, generator=source)
+            elif (
+                parameter.dim() > 1 and not parameter.any()
+            ):  # a projection that is no layer: zeros would hide pictures
+                parameter.normal_(0, gain / parameter.shape[-2] ** 0.5, generator=source)
         if head is not None and not tied:
             head.weight.normal_(0, 2 / head.weight.shape[1] ** 0.5, generator=source)
             head.weight[list(silent)] = 0
