@@ -9,15 +9,16 @@ import argparse
 import os
 from pathlib import Path
 
-PAGES = 63_500
-"""About an hour and a half on one quiet core; no page is shown twice."""
+PAGES, POLISH = 63_500, 12_000
+"""About an hour and a quarter on one quiet core; no page is shown twice."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the command line; train, export, evaluate."""
     parser = argparse.ArgumentParser(prog="python -m training", description="Train vlmhb-reader from nothing.")
     parser.add_argument("out", type=Path, help="folder of checkpoints, of the log and of the finished model")
-    parser.add_argument("--pages", type=int, default=PAGES, help="to show in all [default: %(default)s]")
+    parser.add_argument("--pages", type=int, default=PAGES, help="of the first stage [default: %(default)s]")
+    parser.add_argument("--polish", type=int, default=POLISH, help="pages of the second stage [default: %(default)s]")
     parser.add_argument("--batch", type=int, default=24, help="pages a step [default: %(default)s]")
     parser.add_argument("--threads", type=int, default=1, help="of torch; beside them one process draws the pages")
     parser.add_argument("--seed", default="1")
@@ -31,6 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     plan = Plan(
         out=chosen.out,
         pages=chosen.pages,
+        polish=chosen.polish,
         batch=chosen.batch,
         threads=chosen.threads,
         seed=chosen.seed,

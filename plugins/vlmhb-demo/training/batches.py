@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import queue
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -57,20 +56,11 @@ class Batch:
     short: int
 
 
-def batches(seed: str, pages: int, fields: int, first: int = 0) -> Iterator[Batch]:
-    """An endless stream; batch ``n`` depends on ``seed`` and ``n`` only."""
-    number = first
-    while True:
-        yield batch(f"{seed}/{number}", pages, fields)
-        number += 1
-
-
-def batch(seed: str, pages: int, fields: int, worn_part: float | None = None) -> Batch:
-    """One batch; its page size is drawn with the number of classes that have it."""
+def batch(seed: str, pages: int, fields: int, **drawn: float) -> Batch:
+    """One batch; its page size is drawn with the number of classes that have it, ``drawn`` is for its samples."""
     rng = random.Random(f"batch/{seed}")
     (rows, columns), classes = rng.choices(list(SHAPES.items()), [len(names) for names in SHAPES.values()])[0]
-    more = {} if worn_part is None else {"worn_part": worn_part}
-    samples = [sample(f"{seed}/{n}", rng.choice(classes), fields, **more) for n in range(pages)]
+    samples = [sample(f"{seed}/{n}", rng.choice(classes), fields, **drawn) for n in range(pages)]
     return pack(samples, rows, columns)
 
 
@@ -172,12 +162,14 @@ def _letters(sample: Sample, rows: int, columns: int) -> np.ndarray:
 class Supply:
     """Batches made ahead in other processes, in order; close it when done."""
 
-    def __init__(self, seed: str, pages: int, fields: int, first: int = 0, workers: int = 1) -> None:
+    def __init__(self, seed: str, pages: int, fields: int, often: float, first: int = 0, workers: int = 1) -> None:
         context = multiprocessing.get_context("spawn")
         self._queues = [context.Queue(6) for _ in range(workers)]
         self._number = first
         self._processes = [
-            context.Process(target=_fill, args=(target, seed, pages, fields, first + offset, workers), daemon=True)
+            context.Process(
+                target=_fill, args=(target, (seed, pages, fields, often), first + offset, workers), daemon=True
+            )
             for offset, target in enumerate(self._queues)
         ]
         for process in self._processes:
@@ -198,11 +190,12 @@ class Supply:
             process.join()
 
 
-def _fill(target: multiprocessing.Queue[Batch], seed: str, pages: int, fields: int, number: int, step: int) -> None:
+def _fill(target: multiprocessing.Queue[Batch], wanted: tuple[str, int, int, float], number: int, step: int) -> None:
     """Make batches until the process that wants them is gone, however it ended."""
     parent = os.getppid()
+    seed, pages, fields, often = wanted
     while True:
-        made = batch(f"{seed}/{number}", pages, fields)
+        made = batch(f"{seed}/{number}", pages, fields, often=often)
         number += step
         while os.getppid() == parent:
             try:

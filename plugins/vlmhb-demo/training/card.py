@@ -50,7 +50,8 @@ was worn (turned, blurred, pale, in uneven light).
 $minutes minutes with one torch thread ($cpu_minutes of processor time) beside a process that draws the pages. First the
 tower learns alone which letters stand in the cell of each image token; then all of it learns to answer, and two layers
 of the language model are told at which image tokens to look. The parts below are of pages that training never shows,
-each letter of an answer with the right ones before it given:
+each letter of an answer with the right ones before it given. On the last sixth the learning rate falls once more
+from a third of its height, and fields that are slow to learn (prices, quantities, categories) are asked more often:
 
 $curve
 

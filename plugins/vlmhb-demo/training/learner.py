@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +25,6 @@ FIELD_WEIGHT = 1.5
 """Of a field's token beside one of the whole text: fields have fewer, and lag."""
 LOOKS_WEIGHT = 0.2
 """Of the loss of each layer that is told where to look."""
-RATE = 2e-3
-WARM_UP = 60
-"""Steps until the full rate."""
-CONSTANT = 0.4
-"""Part of the time at the full rate; from there it falls along a cosine to nothing."""
 
 
 @dataclass
@@ -67,20 +61,20 @@ class Learner:
             (matrices if inner else others).append(parameter)
         others += self.codes.parameters()
         self.optimizers: tuple[torch.optim.Optimizer, ...] = (
-            torch.optim.Muon(matrices, lr=RATE, weight_decay=0.02, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(others, lr=RATE, betas=(0.9, 0.98), weight_decay=0.01),
+            torch.optim.Muon(matrices, lr=0.0, weight_decay=0.02, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(others, lr=0.0, betas=(0.9, 0.98), weight_decay=0.01),
         )
         if compiled:
             self.reader.compile_blocks()
 
-    def step(self, batch: Batch, number: int, done: float, tower_only: bool) -> Losses:
-        """Learn from a batch; ``done`` is the part of the whole time that has passed."""
+    def step(self, batch: Batch, rate: float, tower_only: bool) -> Losses:
+        """Learn from a batch at a learning rate."""
         losses = self.losses(batch, tower_only)
         losses.total.backward()
         torch.nn.utils.clip_grad_norm_([p for p in self.reader.parameters() if p.grad is not None], 1.0)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = rate(number, done)
+                group["lr"] = rate
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return losses
@@ -150,13 +144,6 @@ def _looked(looks: Tensor, places: Tensor) -> Tensor:
     known = places != IGNORED
     at = looks.transpose(1, 2)[known]
     return at.gather(-1, places[known][:, None, None].expand(-1, at.shape[1], 1)).clamp(min=1e-6)
-
-
-def rate(number: int, done: float) -> float:
-    """The learning rate of step ``number``, when the part ``done`` of the time has passed."""
-    warm = min(1.0, (number + 1) / WARM_UP)
-    falling = max(0.0, min(1.0, (done - CONSTANT) / (1.0 - CONSTANT)))
-    return RATE * warm * 0.5 * (1.0 + math.cos(math.pi * falling))
 
 
 def _part(right: Tensor) -> float:

@@ -48,7 +48,7 @@ class Sample:
     fields: tuple[Asked, ...]
 
 
-def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN) -> Sample:
+def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN, often: float = 3.0) -> Sample:
     """A page that fits, shares nothing with the shipped ones, and ``fields`` questions about it.
 
     Args:
@@ -56,6 +56,7 @@ def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN) -> S
         doc_class: a key of :data:`vlmhb_demo.documents.catalogue.CLASSES`.
         fields: how many questions besides the whole text.
         worn_part: how probable a worn page is.
+        often: how much more often than others the fields of :data:`ASKED_OFTEN` are asked.
     """
     rng = random.Random(f"train/{seed}")
     worn = rng.random() < worn_part
@@ -66,7 +67,7 @@ def sample(seed: str, doc_class: str, fields: int, worn_part: float = WORN) -> S
         if page.fits() and not reserved().met_on(page):
             break
     page = (scan.worn if worn else scan.clean)(page, rng)
-    return Sample(page, worn, _whole(page, language, rng), _fields(page, language, rng, fields))
+    return Sample(page, worn, _whole(page, language, rng), _fields(page, language, rng, fields, often))
 
 
 def _whole(page: Page, language: str, rng: random.Random) -> Asked:
@@ -74,10 +75,10 @@ def _whole(page: Page, language: str, rng: random.Random) -> Asked:
     return _asked(page, question, language, rng)
 
 
-def _fields(page: Page, language: str, rng: random.Random, count: int) -> tuple[Asked, ...]:
+def _fields(page: Page, language: str, rng: random.Random, count: int, often: float) -> tuple[Asked, ...]:
     """Different questions if there are enough; those with a choice of answers are rarer, being easier."""
     left = [question for question in page.questions if question.kind != "full text"]
-    weights = [0.35 if q.kind in CHOICES else 3.0 if q.kind in ASKED_OFTEN else 1.0 for q in left]
+    weights = [0.35 if q.kind in CHOICES else often if q.kind in ASKED_OFTEN else 1.0 for q in left]
     chosen = []
     for _ in range(count):
         (place,) = rng.choices(range(len(left)), weights)

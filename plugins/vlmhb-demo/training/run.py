@@ -13,14 +13,15 @@ import torch
 
 from training import export
 from training.batches import Batch, Supply, batch
-from training.learner import Learner, Losses, rate
+from training.learner import Learner, Losses
 from training.sizes import Sizes
+from training.stages import Stage, stages
 from training.words import tokenizer
 
 FIELDS = 4
 """Questions about fields, a page, beside the one about all of its text."""
 TOWER_RIGHT, TOWER_PART = 0.95, 0.15
-"""The tower learns alone until it knows so many of the letters, or until this part of all pages was shown."""
+"""The tower learns alone until it knows so many of the letters, or until this part of the first stage is over."""
 CHECK_EVERY = 100
 """Steps between two rows of the log, each with a checkpoint."""
 
@@ -31,11 +32,17 @@ class Plan:
 
     out: Path
     pages: int
+    polish: int
     batch: int = 24
     threads: int = 1
     seed: str = "1"
     compiled: bool = True
     sizes: Sizes = field(default_factory=lambda: Sizes(tokenizer().size))
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that a training goes on from."""
+        return self.out / "checkpoint.pt"
 
 
 @dataclass
@@ -55,10 +62,6 @@ class Progress:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
-    def done(self, plan: Plan) -> float:
-        """The part of the pages that was shown."""
-        return self.pages / plan.pages
-
 
 def train(plan: Plan) -> Path:
     """Train, or go on training, until all pages were shown; return the folder of the exported model."""
@@ -66,41 +69,47 @@ def train(plan: Plan) -> Path:
     torch.manual_seed(int(plan.seed))
     plan.out.mkdir(parents=True, exist_ok=True)
     learner, progress = Learner(plan.sizes, plan.compiled), Progress()
-    checkpoint = plan.out / "checkpoint.pt"
-    if checkpoint.exists():
-        kept = torch.load(checkpoint, weights_only=True)
+    if plan.checkpoint.exists():
+        kept = torch.load(plan.checkpoint, weights_only=True)
         learner.load(kept["learner"])
         progress = Progress(**kept["progress"])
-    if progress.pages < plan.pages:
-        supply = Supply(plan.seed, plan.batch, FIELDS, first=progress.step)
-        try:
-            _loop(plan, learner, progress, supply, checkpoint)
-        finally:
-            supply.close()
+    before = 0
+    for stage in stages(plan.pages, plan.polish):
+        if progress.pages < before + stage.pages:
+            supply = Supply(plan.seed, plan.batch, FIELDS, stage.often, first=progress.step)
+            try:
+                _loop(plan, stage, before, learner, progress, supply)
+            finally:
+                supply.close()
+        before += stage.pages
     return export.write(plan.out / "vlmhb-reader", learner.reader)
 
 
-def _loop(plan: Plan, learner: Learner, progress: Progress, supply: Supply, checkpoint: Path) -> None:
+def _loop(plan: Plan, stage: Stage, before: int, learner: Learner, progress: Progress, supply: Supply) -> None:
+    """Go on until a stage's pages were shown; ``before`` is how many belong to those before it."""
     checks = [batch(f"check/{number}", plan.batch, FIELDS, worn_part=0.0) for number in range(3)]
     made = supply.next()  # the other process starts meanwhile; that is no training
-    while progress.pages < plan.pages:
+    done = (progress.pages - before) / stage.pages
+    while done < 1.0:
         start, cpu = time.monotonic(), time.process_time()
-        losses = learner.step(made, progress.step, progress.done(plan), progress.tower)
+        rate = stage.rate_at(progress.step, done)
+        losses = learner.step(made, rate, progress.tower)
         made = supply.next()
         progress.step += 1
         progress.pages += plan.batch
+        done = (progress.pages - before) / stage.pages
         progress.letters += 0.05 * (losses.letters - progress.letters) if losses.letters else 0.0
-        progress.tower &= progress.letters < TOWER_RIGHT and progress.done(plan) < TOWER_PART
+        progress.tower &= progress.letters < TOWER_RIGHT and done < TOWER_PART
         progress.seconds += time.monotonic() - start
         progress.cpu_seconds += time.process_time() - cpu
         _show(plan, progress, losses)
-        if progress.step % CHECK_EVERY == 0 or progress.pages >= plan.pages:
-            _log(plan, learner, progress, losses, checks)
-            _save(checkpoint, {"learner": learner.state(), "progress": vars(progress)})
+        if progress.step % CHECK_EVERY == 0 or done >= 1.0:
+            _log(plan, learner, progress, losses, rate, checks)
+            _save(plan.checkpoint, {"learner": learner.state(), "progress": vars(progress)})
     print(file=sys.stderr)
 
 
-def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, checks: list[Batch]) -> None:
+def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, rate: float, checks: list[Batch]) -> None:
     """Append a row to ``curve.jsonl``: what is right of pages that training never shows."""
     with torch.no_grad():
         seen = [learner.losses(check, progress.tower) for check in checks]
@@ -111,7 +120,7 @@ def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, check
         "cpu_minutes": round(progress.cpu_seconds / 60, 2),
         "step": progress.step,
         "pages": progress.pages,
-        "rate": rate(progress.step, progress.done(plan)),
+        "rate": rate,
         "loss": round(losses.total.item(), 4),
         **{f"{name}_right": round(value, 4) for name, value in mean.items()},
     }
@@ -120,7 +129,7 @@ def _log(plan: Plan, learner: Learner, progress: Progress, losses: Losses, check
 
 
 def _show(plan: Plan, progress: Progress, losses: Losses) -> None:
-    done = min(1.0, progress.done(plan))
+    done = min(1.0, progress.pages / (plan.pages + plan.polish))
     bar = "#" * int(30 * done) + "." * (30 - int(30 * done))
     line = f"\r[{bar}] {progress.seconds / 60:5.1f} min  {progress.pages} pages  loss {losses.total.item():.3f}  "
     right = f"letters {losses.letters:.3f}  text {losses.whole:.3f}  fields {losses.fields:.3f}"

@@ -196,14 +196,28 @@ def test_answers_are_looked_for_where_they_are_drawn():
     assert checked > 12
 
 
+def test_in_each_stage_the_rate_falls_to_nothing_once():
+    from training.stages import WARM_UP, stages
+
+    first, last = stages(60_000, 12_000)
+    assert (first.pages, last.pages) == (60_000, 12_000)
+    assert first.rate_at(0, 0.0) == pytest.approx(first.rate / WARM_UP)
+    for stage in (first, last):
+        falling = [stage.rate_at(WARM_UP, done / 100) for done in range(101)]
+        assert falling == sorted(falling, reverse=True)
+        assert (falling[0], falling[-1]) == (stage.rate, pytest.approx(0.0))
+    assert first.rate_at(WARM_UP, first.constant) == first.rate > last.rate
+    assert last.often > first.often
+
+
 def test_a_short_run_from_nothing_learns_goes_on_and_exports(tmp_path):
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     out = tmp_path / "out"
     short = ["--batch", "4", "--eager", "--skip-evaluation"]
-    first = _train(out, "--pages", "40", *short)
+    first = _train(out, "--pages", "40", "--polish", "0", *short)
     assert "40 pages" in first.stderr
-    _train(out, "--pages", "80", *short)
+    _train(out, "--pages", "40", "--polish", "40", *short)
     curve = [json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()]
     assert [row["step"] for row in curve] == [10, 20]
     assert curve[1]["loss"] < curve[0]["loss"]
