@@ -91,11 +91,12 @@ def test_sigkill_at_twenty_moments_loses_nothing(tmp_path: Path, cli: Cli, scrip
     assert script.asked() == asked
 
 
+@pytest.mark.parametrize("options", ["batch=1", "batch=4,ahead=30"])
 def test_ctrl_c_finishes_what_is_being_answered_and_says_how_to_go_on(
-    tmp_path: Path, cli: Cli, script: ScriptFile, named_env: Env
+    tmp_path: Path, cli: Cli, script: ScriptFile, named_env: Env, options: str
 ) -> None:
     make_dataset(tmp_path / "dataset", 60)
-    config = make_config(tmp_path, {"model_options": "batch=1,delay=0.05"})
+    config = make_config(tmp_path, {"model_options": f"{options},delay=0.05"})
     command = [str(named_env.path / "bin" / "vlmhb"), "run", str(config), "--out", str(tmp_path / "out")]
     environ = {**os.environ, "VLMHB_SCRIPT": str(script.path)}
     process = subprocess.Popen(
@@ -114,7 +115,7 @@ def test_ctrl_c_finishes_what_is_being_answered_and_says_how_to_go_on(
     done = [line for line in results.answers if line["status"] == "ok"]
     assert 5 <= len(done) < 60
     assert len(script.asked()) == len(done), "what was started was finished and stored"
-    assert results.general["missing"] == str(60 - len(done))
+    assert (results.general["missing"], results.general["errors"]) == (str(60 - len(done)), "0")
     assert results.manifest["interrupted"] is True
     cli("run", config, "--out", tmp_path / "out")
     assert len(script.asked()) == 60

@@ -34,12 +34,12 @@ def open_model(scripted_env: Env, tmp_path: Path, events: list[str]) -> Iterator
     """Load a model in a worker with a script; closed at the test's end."""
     with ExitStack() as stack:
 
-        def start(*rules: dict[str, Any], batch: int = 4, delay: float = 0.0, **options: Any):
+        def start(*rules: dict[str, Any], batch: int = 4, delay: float = 0.0, ahead: int = 0, **options: Any):
             script = ScriptFile(tmp_path, *rules)
             options = {"log_path": str(tmp_path / "worker.log"), "on_event": events.append, **options}
             launch = Launch(python=str(scripted_env.python), environment="the test environment")
             model = stack.enter_context(WorkerModel("scripted", launch, WorkerOptions(**options)))
-            model.load("small", script=str(script.path), batch=batch, delay=delay)
+            model.load("small", script=str(script.path), batch=batch, delay=delay, ahead=ahead)
             return model, script
 
         yield start
@@ -170,8 +170,10 @@ def test_slow_iterable_gives_each_result_while_it_goes_on(shared):
     assert len(seen) == 11
 
 
-def test_stop_finishes_what_was_started_and_skips_the_rest(open_model):
-    model, script = open_model(delay=0.05)
+@pytest.mark.parametrize("ahead", [0, 20])
+def test_stop_finishes_what_was_started_and_skips_the_rest(open_model, ahead):
+    """Also what the engine has read ahead and not started is skipped, not failed."""
+    model, script = open_model(delay=0.05, ahead=ahead)
     control = GenerationControl()
     results = []
     for result in model.generate_requests(ask(1000), control):

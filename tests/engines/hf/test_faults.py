@@ -172,7 +172,7 @@ def test_stop_finishes_what_was_started_and_starts_no_more(model):
     for result in model.generate_requests(endless(), control):
         results.append(result)
         control.stop.set()
-    assert 1 <= len(results) <= 16
+    assert 1 <= len(results) <= 32, "one batch"
     assert all(result.ok for result in results)
     assert len(asked) <= 3 * 64
 

@@ -130,7 +130,7 @@ class WorkerModel(ModelInterface):
         """Answer requests in the worker.
 
         The iterable is read in the caller's thread, up to 64 requests ahead of the engine. Of the requests that
-        were read, those not started when ``control.stop`` is set come back with the finish reason ``skipped``.
+        were read, those not answered after ``control.stop`` is set come back with the finish reason ``skipped``.
 
         Raises:
             WorkerError: the worker was restarted ``max_restarts`` times in a row without an answer in between.
@@ -368,9 +368,9 @@ class WorkerModel(ModelInterface):
         return None
 
     def _unanswered(self, flight: Flight) -> Iterator[GenerationResult]:
-        """Results for what the engine left behind at the end of a round."""
-        for id, item in flight.items.items():
-            if flight.stopped and id not in flight.taken:
+        """Results for what the engine left behind at the end of a round; what it had read and not started, too."""
+        for item in flight.items.values():
+            if flight.stopped:
                 yield item.skipped()
             else:
                 yield item.failed(f"backend {self._backend} ended without answering this request", "engine")

@@ -13,6 +13,7 @@ vlmhb_contract = 1
 
 OPTIONS = (
     vlmhb.EngineOption(name="batch", type="int", default=8, help="requests that the engine takes at a time"),
+    vlmhb.EngineOption(name="ahead", type="int", default=0, help="requests that it reads before it can start them"),
     vlmhb.EngineOption(name="delay", type="float", default=0.0, help="seconds an answer takes"),
     vlmhb.EngineOption(name="script", type="str", default="", help="path of a script; else $VLMHB_SCRIPT"),
 )

@@ -30,6 +30,7 @@ class ScriptedModel(vlmhb.ModelInterface):
         path = spec.options.get("script") or os.environ.get("VLMHB_SCRIPT", "")
         self._script = Script(path, self._backend, spec.model_path)
         self._batch = spec.options.get("batch") or 8
+        self._ahead = spec.options.get("ahead") or 0
         self._delay = spec.options.get("delay") or 0.0
         self._script.log(event="load", max_images=spec.max_images)
         rule = self._script.rule(on="load")
@@ -47,8 +48,10 @@ class ScriptedModel(vlmhb.ModelInterface):
     def generate_requests(self, requests, control=None):
         control = control or vlmhb.GenerationControl()
         source = iter(requests)
+        waiting = []
         while not control.stop.is_set():
-            batch = list(itertools.islice(source, self._batch))
+            waiting += itertools.islice(source, self._batch + self._ahead - len(waiting))
+            batch, waiting = waiting[: self._batch], waiting[self._batch :]
             if not batch:
                 return
             if any(self._script.rule(on="batch", **_facts(request)) for request in batch):
