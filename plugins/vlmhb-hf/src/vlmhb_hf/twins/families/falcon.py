@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vlmhb_hf.twins.family import Family
+from vlmhb_hf.twins.shrink import HIDDEN
 
 
 class Falcon(Family):
@@ -11,6 +14,10 @@ class Falcon(Family):
     embedding = 0.354
     gain = 4.0
     seed = 1
+
+    def shrink(self, config: dict[str, Any]) -> None:
+        """The MLP is four times as wide as the model; engines take that for given."""
+        config["ffn_hidden_size"] = 4 * HIDDEN
 
 
 FAMILY = Falcon()
