@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 import vlmhb
 from vlmhb.errors import ConfigError, ModelLoadError
-from vlmhb_hf import HuggingFaceModel
+from vlmhb_hf import HuggingFaceModel, info
 
 from .conftest import answers, ask
 
@@ -224,3 +225,11 @@ def test_the_backend_is_found_and_described_without_its_engine():
 def test_vlmhb_load_gives_the_same_model(tiny, model):
     with vlmhb.load(str(tiny), backend="hf", dtype="float32") as loaded:
         assert loaded.generate("What?", max_tokens=6) == model.generate("What?", max_tokens=6)
+
+
+def test_devices_of_drivers_that_do_not_count_them_are_one_name(tmp_path, monkeypatch):
+    if Path("/proc/driver/nvidia/gpus").is_dir():
+        pytest.skip("this machine's driver counts its devices")
+    (tmp_path / "kfd").touch()
+    monkeypatch.setattr(info, "_UNCOUNTED", {"cuda": (str(tmp_path / "dxg"), str(tmp_path / "kfd")), "mps": ("/none",)})
+    assert info.describe().devices == ("cuda", "cpu")
