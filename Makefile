@@ -8,7 +8,7 @@ PROJECTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.to
 EDITABLE := -e core -e plugins/vlmhb-demo -e plugins/vlmhb-hf
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help venv demo test test-fast test-slow environments test-engines test-all lint format bench clean
+.PHONY: help venv demo test test-fast test-slow environments test-engines test-matrix test-all lint format bench clean
 
 help:
 	@echo "make demo       run the embedded model on the embedded documents"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-slow  the rest of them: memory limits, training, long worker faults"
 	@echo "make test-fast  the pure logic, under a minute"
 	@echo "make test-all   every engine, each in its own environment"
+	@echo "make test-matrix  docs/compatibility.md once more: an hour or two"
 	@echo "make lint       ruff and mypy;  make format  lets ruff rewrite"
 	@echo "make bench      the benchmarks; writes docs/performance.md"
 	@echo "make clean      remove the virtual environment ($(VENV))"
@@ -53,18 +54,24 @@ format: $(READY)
 # come in by PYTHONPATH, so that the environments stay as vlmhb made them. The reference answers come from the environment of hf.
 ENGINES := hf vllm sglang
 EXTRAS := $(VENV)/engine-tests
+SOURCES := plugins/vlmhb-demo/src:plugins/vlmhb-hf/src
+INSIDE = PYTHONPATH=$(EXTRAS):$(SOURCES) $(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest
 export VLMHB_HOME ?= $(VENV)/home
 
 environments: $(READY)
 	for engine in $(ENGINES); do $(BIN)/vlmhb env create $$engine --device cpu || exit 1; done
 
-test-engines: environments
+$(EXTRAS): environments
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(EXTRAS) --no-deps \
 		pytest iniconfig pluggy packaging pygments psutil
-	for engine in vllm sglang; do \
-		PYTHONPATH=$(EXTRAS):plugins/vlmhb-demo/src:plugins/vlmhb-hf/src \
-		$(VLMHB_HOME)/environments/$$engine-cpu/bin/python -m pytest tests/engines/$$engine || exit 1; done
+
+test-engines: $(EXTRAS)
+	for engine in vllm sglang; do $(INSIDE) -m "not matrix" tests/engines/$$engine || exit 1; done
 	$(BIN)/pytest tests/engines/test_*.py
+
+# Every cell of docs/compatibility.md again, an hour or two: a cell that has become worse fails.
+test-matrix: $(EXTRAS)
+	for engine in vllm sglang; do $(INSIDE) -m matrix tests/engines/$$engine || exit 1; done
 
 test-all: test test-slow test-engines
 

@@ -23,7 +23,7 @@ def load(folder, **fields):
     return WorkerModel("sglang", Launch.here()).load(folder, dtype="float32", **fields)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("entry", CELLS, ids=lambda entry: f"{entry.family}, {entry.cell.implementation}")
 def test_a_cell_is_no_worse(entry, twins):
     now = twins.now(entry, load)

@@ -14,7 +14,7 @@ def twins(tmp_path_factory, hf_answers):
     return Twins(tmp_path_factory.mktemp("twins"), hf_answers)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize("entry", CELLS, ids=lambda entry: f"{entry.family}, {entry.cell.implementation}")
 def test_a_cell_is_no_worse(entry, twins, load):
     now = twins.now(entry, load)
