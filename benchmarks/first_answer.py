@@ -25,6 +25,7 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 
+from _engines import installed
 from _results import record
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -174,11 +175,11 @@ def measure(backend: str, rounds: int, folder: Path) -> float:
 def main() -> int:
     """Measure the engines one after another."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", default="hf", help="comma-separated: hf,vllm,sglang")
+    parser.add_argument("--backends", help="comma-separated; left out: all that have an environment")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     worst = 0.0
-    for backend in options.backends.split(","):
+    for backend in (options.backends or installed()).split(","):
         with tempfile.TemporaryDirectory() as folder:
             ratio = measure(backend, options.rounds, Path(folder))
             record(f"`vlmhb run` on {backend} with a script, to the first answer", ratio, LIMIT)

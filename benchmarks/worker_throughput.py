@@ -4,13 +4,8 @@ Both hold the model loaded; rounds alternate between them. ``direct`` is a proce
 calls ``generate_requests`` in a loop; ``worker`` is ``vlmhb.worker`` with this process as its owner. Exit code 1 when
 the worker's requests a second are less than 0.95 of the direct ones.
 
-Without options the engine is the scripted one of the tests (2 ms an answer, more than any real engine's rate), in an
-environment made for it. For a real engine:
-
-    python benchmarks/worker_throughput.py --python ENV/bin/python --backend vllm --model DIR --max-tokens 16
-
-Usage: python benchmarks/worker_throughput.py [--requests N] [--rounds N] [--image FILE]
-    [--python P --backend B --model DIR --spec JSON]
+The engines are the scripted one of the tests (2 ms an answer, more than any real engine's rate), in an environment made
+for it, and the real ones that have an environment, with the demo's random model and a page of it.
 """
 
 from __future__ import annotations
@@ -25,10 +20,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
+from _engines import installed
 from _results import record
 
 LIMIT = 0.95
 ROOT = Path(__file__).parents[1]
+SPECS: dict[str, dict[str, object]] = {
+    "scripted": {"delay": 0.002},
+    "hf": {"dtype": "float32"},
+    "vllm": {"dtype": "float32", "kv_cache_gib": 0.5},
+    "sglang": {"dtype": "float32"},
+}
+"""How each engine is loaded; both ways hold a model at once, so with little memory."""
 
 
 def make_requests(options: argparse.Namespace) -> Iterator[object]:
@@ -121,32 +124,45 @@ def compare(options: argparse.Namespace) -> float:
     return median(rates["worker"]) / median(rates["direct"])
 
 
+def place(backend: str, folder: Path) -> dict[str, str]:
+    """The Python, the model and the image to measure a backend with."""
+    if backend == "scripted":
+        sys.path.insert(0, str(ROOT / "tests"))
+        from support.envs import CORE, SCRIPTED, make_env
+
+        return {"python": str(make_env(folder / "env", CORE, SCRIPTED).python), "model": "small", "image": ""}
+    from vlmhb.environments.manage import find_environment
+    from vlmhb_demo import DATASET, tiny_model
+
+    found = find_environment(backend, rebuild=print)
+    if found is None:
+        raise SystemExit(f"there is no environment for {backend}; make it: vlmhb env create {backend}")
+    page = sorted((DATASET / "images").iterdir())[0]
+    return {"python": found.python, "model": str(tiny_model.make(folder / "model")), "image": str(page)}
+
+
 def main() -> int:
-    """Run the benchmark; 1 when the ratio is below the limit."""
+    """Run the benchmark; 1 when a ratio is below the limit."""
     parser = argparse.ArgumentParser(description="throughput through a worker against direct use")
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--max-tokens", type=int, default=16)
-    parser.add_argument("--image", default="")
-    parser.add_argument("--python", default="")
-    parser.add_argument("--backend", default="scripted")
-    parser.add_argument("--model", default="small")
-    parser.add_argument("--spec", default="", help="further keyword arguments of load, as JSON")
+    parser.add_argument("--backends", help="comma-separated; left out: scripted and all that have an environment")
+    for name in ("backend", "python", "model", "image", "spec"):
+        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     parser.add_argument("--direct", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.spec = options.spec or ('{"delay": 0.002}' if options.backend == "scripted" else "{}")
     if options.direct:
         direct_process(options)
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        if not options.python:
-            sys.path.insert(0, str(ROOT / "tests"))
-            from support.envs import CORE, SCRIPTED, make_env
-
-            options.python = str(make_env(Path(folder) / "env", CORE, SCRIPTED).python)
-        ratio = compare(options)
-    print(f"worker / direct: {ratio:.3f} (limit {LIMIT})")
-    return int(not record("requests a second in a worker with direct", ratio, LIMIT, at_least=True))
+    failed = False
+    for backend in (options.backends or f"scripted,{installed()}").strip(",").split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            chosen = {"backend": backend, "spec": json.dumps(SPECS[backend]), **place(backend, Path(folder))}
+            ratio = compare(argparse.Namespace(**{**vars(options), **chosen}))
+        print(f"{backend}: worker / direct: {ratio:.3f} (limit {LIMIT})", flush=True)
+        failed |= not record(f"requests a second on {backend} in a worker with direct", ratio, LIMIT, at_least=True)
+    return int(failed)
 
 
 if __name__ == "__main__":
