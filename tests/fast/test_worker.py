@@ -78,7 +78,7 @@ def test_generate_answers_in_the_order_asked(shared):
 def test_backend_info_and_facts_come_from_the_other_environment(shared):
     model, _ = shared
     assert model.backend_info().name == "scripted"
-    assert [option.name for option in model.backend_info().options] == ["batch", "delay", "script"]
+    assert {option.name for option in model.backend_info().options} == {"ahead", "batch", "delay", "script"}
     assert model.facts()["batch"] == 1
     assert model.facts()["environment"] == "the test environment"
 

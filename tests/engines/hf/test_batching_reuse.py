@@ -24,6 +24,8 @@ COMMON = "A long text about the city and its weather. " * 3
 SHARING = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "idefics3", "llama", "gpt2", "bloom", "falcon")
 WINDOWED = ("gemma3", "mistral")
 """Their sliding windows (64 tokens) are shorter than the prompts."""
+QUICK = ("qwen2_vl", "llava", "gemma3", "llama")
+FAMILIES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in (*SHARING, *WINDOWED)]
 TEXTUAL = ("llama", "gpt2", "bloom", "falcon", "mistral")
 
 
@@ -69,7 +71,7 @@ class Heads:
         return self.real(**inputs)
 
 
-@pytest.mark.parametrize("family", [*SHARING, *WINDOWED])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_shared_beginnings_change_no_token(family, folder_of):
     requests = text_requests() if family in TEXTUAL else [*page_requests(), *text_requests()]
     with HuggingFaceModel().load(folder_of(family), dtype="float32", threads=1) as model:

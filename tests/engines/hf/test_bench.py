@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from vlmhb.bench.figures import figures_of
 from vlmhb.bench.result import read_bench
 from vlmhb.cli.app import app
 
 
+@pytest.mark.slow
 def test_a_real_model_is_measured(tmp_path: Path) -> None:
     drawn = ("--pages", "2", "--size", "224x224", "--questions", "2", "--max-tokens", "5")
     asked = ("bench", "tiny-qwen2-vl", "-b", "hf", *drawn, "--repeats", "2", "--concurrency", "1", "-o", "threads=1")

@@ -70,7 +70,9 @@ def test_there_are_thirty_cases():
 
 @pytest.mark.parametrize("name", doctor_cases.CASES)
 @pytest.mark.filterwarnings("ignore")  # of transformers, about folders that are wrong on purpose
-def test_the_verdict_is_what_loading_does(name, folder_of, tmp_path):
+def test_the_verdict_is_what_loading_does(name, folder_of, tmp_path, monkeypatch):
+    if name == "a processor that needs an absent package":  # it may be here
+        monkeypatch.setattr("transformers.models.smolvlm.processing_smolvlm.num2words", None)
     folder, fields = doctor_cases.make(name, folder_of, tmp_path / "model")
     (support,) = check(folder, **fields).supports
     verdict, words = VERDICTS.get(name, ("supported", ""))

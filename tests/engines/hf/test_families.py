@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("ignore")]  # of proces
 OTHERS = {"Phi-3-Vision": "does not know the architecture 'phi3_v'"}
 """Rows without a class in transformers, and what is said about them."""
 ROWS = {row.name: row for row in rows() if row.name not in OTHERS}
+QUICK = ("Qwen2-VL", "LLaVA-1.5", "Idefics3", "Florence-2", "LLaMA", "GPT-2")
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ROWS]
 MEASURED = Path(__file__).parents[3] / "docs" / "compatibility.json"
 
 
@@ -41,13 +43,14 @@ def pictured(found: Twin) -> bool:
     return max(found.image_counts) > 0
 
 
+@pytest.mark.slow
 def test_fourteen_families_with_eyes_and_seven_without(twin):
     kinds = [pictured(twin(row)) for row in ROWS.values()]
     assert kinds.count(True) >= 14
     assert kinds.count(False) >= 7
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_prompt_ids_are_the_processors_own(name, twin):
     """What ``apply_chat_template`` and one call of the processor give, with nothing of ours in between."""
     from transformers import AutoProcessor, AutoTokenizer
@@ -79,7 +82,7 @@ def processors_own(own, builder, request, images):
     return own(text=[text], images=pictures, return_tensors="pt", **options)["input_ids"][0].tolist()
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_answers_are_those_of_generate_on_the_processors_tensors(name, twin):
     """In one batch through the plugin, one by one through transformers' own ``generate``."""
     import torch
@@ -102,7 +105,7 @@ def test_answers_are_those_of_generate_on_the_processors_tensors(name, twin):
             assert list(result.token_ids) == out[0, start:].tolist(), request.id
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_twin_says_something_else_to_each_question(name, twin):
     """One that always says the same, or does not look at pictures, would hide every fault of an engine."""
     from vlmhb_hf import HuggingFaceModel
@@ -115,7 +118,7 @@ def test_a_twin_says_something_else_to_each_question(name, twin):
     assert sum(len(set(result.token_ids)) for result in results) > 5 * len(asked)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_twin_looks_at_its_pictures(name, twin):
     """The same words about another picture of the same size."""
     from vlmhb_hf import HuggingFaceModel
@@ -142,6 +145,7 @@ def test_a_twin_is_the_same_each_time(name, twin, tmp_path):
         assert (first / file).read_bytes() == (again / file).read_bytes(), file
 
 
+@pytest.mark.slow
 def test_the_hf_column_of_the_page_is_no_worse_than_it_says(twin):
     """Every family that it says to answer does so in the tests above; what it refuses is refused."""
     column = {entry.family: entry.cell for entry in read_cells(MEASURED) if entry.cell.backend == "hf"}

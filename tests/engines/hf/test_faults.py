@@ -96,19 +96,27 @@ def test_a_request_that_is_too_big_alone_fails_alone(model, wanted):
 
 @pytest.mark.slow
 def test_real_exhaustion_of_memory_on_a_cpu(tiny):
-    """The address space is bounded ever more tightly, until sixteen rows do not fit and fewer do."""
+    """The address space is bounded ever more tightly, until sixteen rows do not fit and fewer do.
+
+    The estimate that would have made the batches smaller beforehand is put out of action.
+    """
     code = textwrap.dedent(
         """
         import resource, sys
         from pathlib import Path
         from vlmhb import GenerationRequest, SamplingParams
         from vlmhb_hf import HuggingFaceModel
+        from vlmhb_hf.memory import MemoryBudget
+
+        MemoryBudget.fits = lambda *asked: True
 
         def requests(count):
             text = "Which number? " * 150
             return [GenerationRequest.ask(str(i), text, sampling=SamplingParams(max_tokens=2)) for i in range(count)]
 
-        model = HuggingFaceModel().load(sys.argv[1], dtype="float32", threads=1, attn_implementation="eager")
+        model = HuggingFaceModel().load(
+            sys.argv[1], dtype="float32", threads=1, attn_implementation="eager", batch_size=16, reuse="off"
+        )
         wanted = {r.id: r.token_ids for r in model.generate_requests(requests(1))}
         for megabytes in (400, 280, 200, 140, 100, 70, 50):
             size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -30,7 +30,7 @@ def changed(tiny, tmp_path, **config):
 def test_facts_say_what_was_decided(model):
     facts = model.facts()
     assert facts["class"] == "Qwen2VLForConditionalGeneration"
-    assert (facts["dtype"], facts["device"], facts["batch_size"], facts["threads"]) == ("float32", "cpu", 16, 1)
+    assert (facts["dtype"], facts["device"], facts["batch_size"], facts["threads"]) == ("float32", "cpu", 32, 1)
     assert set(facts["attention"].values()) == {"sdpa"}
     assert facts["context_length"] == 2048
     assert facts["stop_token_ids"]
@@ -195,6 +195,7 @@ def test_closing_gives_everything_back_and_loading_again_works(tiny):
     model.close()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_over_many_loads(tiny):
     code = (
         "import gc, sys, psutil\n"
