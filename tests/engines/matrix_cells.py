@@ -36,7 +36,7 @@ class Twins:
     def get(self, row: Row) -> tuple[Twin, EngineAnswers]:
         """A row's twin and its answers."""
         if row.name not in self._made:
-            twin = twins.twin_of(row, self._home / f"twin{len(self._made)}")
+            twin = twins.twin_apart(row, self._home / f"twin{len(self._made)}")
             asked = [
                 msgspec.structs.replace(request, return_prompt_ids=True, logprobs=5)
                 for request in questions(twin.image_counts)

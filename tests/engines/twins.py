@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 from vlmhb import ModelSpec, Twin
 from vlmhb.doctor.families import Row, rows, write_config
 
@@ -28,3 +31,23 @@ def twin_of(row: Row, folder: Path) -> Twin:
     from vlmhb_hf.twins.build import make_twin
 
     return make_twin(ModelSpec(model_path=str(write_config(row, folder.parent / f"{folder.name}-config"))), folder)
+
+
+def twin_apart(row: Row, folder: Path) -> Twin:
+    """The same, made by a process of its own.
+
+    A vLLM that has loaded a model by transformers' code has changed the classes of transformers in its process, and no
+    model can be made from them there any more.
+    """
+    said = folder.parent / f"{folder.name}.json"
+    subprocess.run([sys.executable, __file__, row.name, str(folder), str(said)], check=True, capture_output=True)
+    return msgspec.json.decode(said.read_bytes(), type=Twin)
+
+
+def _main(name: str, folder: str, said: str) -> None:
+    (row,) = [row for row in rows() if row.name == name]
+    Path(said).write_bytes(msgspec.json.encode(twin_of(row, Path(folder))))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

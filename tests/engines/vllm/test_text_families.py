@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from support.docs import name_tables
-from twins import make
+from twins import ROWS, twin_apart
 from vlmhb import GenerationRequest, ImageInput, SamplingParams
 from vlmhb.errors import ModelLoadError
 
@@ -41,7 +42,7 @@ def twins(tmp_path_factory, hf_answers):
 
     def twin(family):
         if family not in made:
-            folder = make(family, tmp_path_factory.mktemp(family))
+            folder = Path(twin_apart(ROWS[family], tmp_path_factory.mktemp(family) / "twin").path)
             made[family] = folder, hf_answers(folder, requests())
         return made[family]
 
