@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import load_fields, model_options, print_json
+from vlmhb.cli.options import engine_names, engine_spec, model_options, print_json
 
 if TYPE_CHECKING:
     from vlmhb.bench.against import Change
@@ -175,23 +175,17 @@ def _candidates(
 ) -> list[Candidate]:
     """The engines; a name may have an implementation after a colon."""
     from vlmhb.bench.engine import Candidate
-    from vlmhb.contract.model import make_spec
     from vlmhb.errors import ConfigError
 
-    names = [name.strip() for name in backends.split(",") if name.strip()]
+    names = engine_names(backends)
     if not names or len(set(names)) < len(names):
         raise ConfigError(f"--backends {backends}: name at least one backend, and each only once")
     images = max((len(question.images) for question in workload.questions), default=0)
     found = []
     for name in names:
-        backend, _, implementation = name.partition(":")
-        info = registry.backend_info(backend)
-        fields = {"max_images": max(1, images), **load_fields(info, options)}
-        if implementation:
-            fields["model_impl"] = implementation
-        spec = make_spec(info, registry.model_path(model), **fields)
+        info, spec = engine_spec(registry, name, model, options, max_images=max(1, images))
         log = home.logs / f"{name.replace(':', '-')}.log"
-        launch = lambda backend=backend: registry.launch(backend, listener.note)  # noqa: E731
+        launch = lambda backend=info.name: registry.launch(backend, listener.note)  # noqa: E731
         found.append(Candidate(name, info, spec, launch, log, listener.note))
     return found
 

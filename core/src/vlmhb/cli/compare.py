@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vlmhb.cli.app import ExitCode
-from vlmhb.cli.options import SAMPLING_NAMES, load_fields, model_options, print_json, sampling_options
+from vlmhb.cli.options import (
+    SAMPLING_NAMES,
+    engine_names,
+    engine_spec,
+    model_options,
+    print_json,
+    sampling_options,
+)
 from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ def command(
     if len(what) != 1 or not backends or not dataset or group_by:
         raise click.UsageError("give either two run folders, or a MODEL with --backends and --dataset")
     model = what[0]
-    names = [name.strip() for name in backends.split(",") if name.strip()]
+    names = engine_names(backends)
     if len(names) < 2:
         raise ConfigError("name at least two backends, for example: -b hf,vllm")
     registry = Engines()
@@ -104,15 +111,9 @@ def _ask(
     """Everything that one engine answers; ``name`` may name an implementation after a colon."""
     from vlmhb.cli.progress import make_listener
     from vlmhb.compare.engines import ask_engine
-    from vlmhb.contract.model import make_spec
     from vlmhb.run.engine import open_engine
 
-    backend, _, implementation = name.partition(":")
-    info = registry.backend_info(backend)
-    fields = {"dtype": "float32", **load_fields(info, options)}
-    if implementation:
-        fields["model_impl"] = implementation
-    spec = make_spec(info, registry.model_path(model), **fields)
+    info, spec = engine_spec(registry, name, model, options, dtype="float32")
     images = max((len(request.images) for request in requests), default=0)
     listener = make_listener()
     listener.loading(name, model, len(requests))
@@ -120,7 +121,7 @@ def _ask(
     try:
         return ask_engine(
             name,
-            lambda: open_engine(registry, backend, spec, images, home, listener.note),
+            lambda: open_engine(registry, info.name, spec, images, home, listener.note),
             requests,
             listener.answered,
         )

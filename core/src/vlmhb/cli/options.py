@@ -11,6 +11,8 @@ from vlmhb.contract.request import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:
     from vlmhb.contract.backend import BackendInfo
+    from vlmhb.contract.model import ModelSpec
+    from vlmhb.engines import Engines
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,6 +86,37 @@ def _one_option(pair: str) -> dict[str, Any]:
     if not equals or not name.strip():
         raise CellError(f"{pair!r} is no NAME=VALUE.")
     return {name.strip(): BareText(value)}
+
+
+def engine_names(text: str) -> list[str]:
+    """The engines of a list such as ``hf,vllm:transformers``."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def engine_spec(
+    registry: Engines, name: str, model: str, pairs: Sequence[str], **defaults: Any
+) -> tuple[BackendInfo, ModelSpec]:
+    """The backend that a name means, and what it is to load.
+
+    Args:
+        registry: the engines.
+        name: a backend, or one with an implementation after a colon: ``vllm:transformers``.
+        model: a folder, a hub id or a shipped model's name.
+        pairs: ``NAME=VALUE`` texts.
+        defaults: fields of the spec that the texts may change.
+
+    Raises:
+        ConfigError: as for :func:`load_fields`.
+        BackendNotFoundError, PluginError: the backend cannot be used.
+    """
+    from vlmhb.contract.model import make_spec
+
+    backend, _, implementation = name.partition(":")
+    info = registry.backend_info(backend)
+    fields = {**defaults, **load_fields(info, pairs)}
+    if implementation:
+        fields["model_impl"] = implementation
+    return info, make_spec(info, registry.model_path(model), **fields)
 
 
 def load_fields(backend: BackendInfo, pairs: Sequence[str]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import binascii
 import hashlib
 import os
 import re
-import threading
 from pathlib import Path
 
 from vlmhb.errors import ImageError
+from vlmhb.whole import written_whole
 
 PREFIX = "embedded:"
 """What a sample's image begins with when it is no path but the name of such an image."""
@@ -57,15 +57,12 @@ def write_once(path: Path, content: bytes) -> None:
     """
     if path.is_file():
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
+        with written_whole(path) as beside:
+            beside.write_bytes(content)
     except OSError as error:
         raise ImageError(f"the cache {path.parent} cannot be written: {error.strerror or error}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def embedded_file(written: str) -> Path | None:

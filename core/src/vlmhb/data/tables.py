@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
@@ -23,6 +21,7 @@ from typing import BinaryIO, NamedTuple, TextIO
 import msgspec
 
 from vlmhb.errors import Fault, RunError, VlmhbError
+from vlmhb.whole import written_whole
 
 DELIMITERS = ";,\t"
 _LARGEST_CELL = 2**31 - 1
@@ -263,9 +262,8 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
     Raises:
         RunError: the file cannot be written; it is then as it was before.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with unfinished.open("wb") as stream:
+        with written_whole(path) as beside, beside.open("wb") as stream:
             stream.write(b"\xef\xbb\xbf")
             # The header of a single column does not tell a reader the delimiter, so nothing may look like one.
             writer = csv.writer(
@@ -276,11 +274,8 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
             )
             writer.writerow(header)
             writer.writerows(rows)
-        unfinished.replace(path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}. Is it open in another program?") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 class _Utf8:

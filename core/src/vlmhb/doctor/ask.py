@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from vlmhb.engines import Engines
 from vlmhb.environments import places, record, uv
 from vlmhb.environments.manage import find_environment
 from vlmhb.errors import BackendNotFoundError, PluginError
+from vlmhb.whole import written_whole
 from vlmhb.worker.launch import Launch
 
 _READ_WHOLE = 1 << 26
@@ -52,9 +52,8 @@ def ask(
     if outcome.check is None:
         raise PluginError(f"the plugin of {backend} cannot say whether a model would load.")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    aside = kept.with_suffix(f".{os.getpid()}")
-    aside.write_bytes(msgspec.json.encode(outcome.check))
-    aside.replace(kept)
+    with written_whole(kept) as beside:
+        beside.write_bytes(msgspec.json.encode(outcome.check))
     return outcome.check
 
 

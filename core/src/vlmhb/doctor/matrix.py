@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from vlmhb.doctor.questions import questions
 from vlmhb.engines import Engines
 from vlmhb.environments import places
 from vlmhb.errors import ModelLoadError, VlmhbError
+from vlmhb.whole import written_whole
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +62,9 @@ class Matrix:
     def add(self, entry: Measured) -> None:
         """Keep a cell; the file is the old one or the new one, never half."""
         self.cells[entry.family, entry.cell.name] = entry
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(msgspec.json.format(msgspec.json.encode(list(self.cells.values())), indent=1))
-        aside.replace(self.path)
+        with written_whole(self.path) as beside:
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(list(self.cells.values())), indent=1))
 
 
 def read_cells(path: Path) -> list[Measured]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from vlmhb.environments import places
 from vlmhb.environments.inside import Contents
 from vlmhb.errors import ManagedEnvironmentError
+from vlmhb.whole import written_whole
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +55,5 @@ def forget(path: str) -> bool:
 
 
 def _write(entries: list[Entry]) -> None:
-    aside = _file().with_suffix(f".{os.getpid()}")
-    aside.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1))
-    aside.replace(_file())
+    with written_whole(_file()) as beside:
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1))

@@ -19,6 +19,7 @@ from vlmhb.errors import ImageError
 from vlmhb.images.decode import ImageLimits, open_image
 from vlmhb.report.boxes import Quad, box_on_page, box_order, parse_box
 from vlmhb.run.folder import RunFolder
+from vlmhb.whole import written_whole
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -160,9 +161,8 @@ def _save(picture: Image, longest: int, path: Path, quality: int) -> None:
     """Save a smaller copy; the full size goes with it as the file's comment."""
     copy = picture.copy()
     copy.thumbnail((longest, longest))
-    beside = path.with_name(f".{path.name}")
-    copy.save(beside, "JPEG", quality=quality, comment=f"{picture.width}x{picture.height}")
-    beside.replace(path)
+    with written_whole(path) as beside:
+        copy.save(beside, "JPEG", quality=quality, comment=f"{picture.width}x{picture.height}")
 
 
 def _full_size(path: Path) -> tuple[int, int] | None:

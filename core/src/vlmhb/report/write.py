@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from vlmhb.report.render import asset, markdown_text, template
 from vlmhb.report.texts import Texts
 from vlmhb.report.view import RunsView
 from vlmhb.run.folder import RunFolder
+from vlmhb.whole import written_whole
 
 MOST_SAMPLES = 20_000
 MOST_PAGES = 1_000
@@ -148,6 +148,5 @@ def _script_json(value: object) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    with written_whole(path) as beside:
+        beside.write_text(text, encoding="utf-8")

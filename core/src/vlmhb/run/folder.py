@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from vlmhb.errors import RunError
+from vlmhb.whole import written_whole
 
 
 class RunFolder:
@@ -54,10 +54,8 @@ class RunFolder:
             RunError: it cannot be written.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
+            with written_whole(path) as beside:
+                beside.write_text(text, encoding="utf-8")
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise RunError(f"{path} cannot be written: {error.strerror}") from error

@@ -15,17 +15,23 @@ class Llava(Family):
     tokens = ("<image>",)
     ids: ClassVar[Mapping[str, str]] = {"image_token_index": "<image>", "image_token_id": "<image>"}
 
+    processor_class: ClassVar[str] = "LlavaProcessor"
+    picture_class: ClassVar[str] = "CLIPImageProcessor"
+    picture_options: ClassVar[Mapping[str, Any]] = {}
+
     def small_pictures(self, config: dict[str, Any]) -> None:
         """Squares of 56 pixels."""
         siglip_sized(config["vision_config"])
         config["image_seq_length"] = 16
 
     def processor(self, tokenizer: Any, config: dict[str, Any]) -> Any:
-        """As LLaVA-1.5 has it."""
-        from transformers import CLIPImageProcessor, LlavaProcessor
+        """As LLaVA-1.5 has it, of the family's own classes."""
+        import transformers
 
-        return LlavaProcessor(
-            CLIPImageProcessor(size={"shortest_edge": PICTURE}, crop_size={"height": PICTURE, "width": PICTURE}),
+        size = {"height": PICTURE, "width": PICTURE}
+        pictures = getattr(transformers, self.picture_class)
+        return getattr(transformers, self.processor_class)(
+            pictures(size={"shortest_edge": PICTURE}, crop_size=size, **self.picture_options),
             tokenizer,
             patch_size=14,
             vision_feature_select_strategy="default",
