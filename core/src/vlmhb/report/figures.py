@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from vlmhb.contract.report import ReportEntry, ReportView
+from vlmhb.report.once import once_per_report
 from vlmhb.stats.interval import Interval, interval_of
 
 if TYPE_CHECKING:
@@ -35,15 +35,10 @@ class Lead(NamedTuple):
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
 
-_KNOWN: WeakKeyDictionary[ReportView, dict[tuple[int, str], Figure]] = WeakKeyDictionary()
-
-
+@once_per_report
 def mean_of(view: ReportView, entry: ReportEntry, metric: str) -> Figure:
     """The mean of a metric over the rows of an entry that have it; worked out once for each report."""
-    known = _KNOWN.setdefault(view, {})
-    if (entry.number, metric) not in known:
-        known[entry.number, metric] = mean_over(view, view.rows(entry), metric)
-    return known[entry.number, metric]
+    return mean_over(view, view.rows(entry), metric)
 
 
 def mean_over(view: ReportView, rows: polars.DataFrame, metric: str) -> Figure:

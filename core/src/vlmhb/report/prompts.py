@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from vlmhb.contract.report import ReportEntry, ReportView
 from vlmhb.report.figures import Lead, rank_metric
+from vlmhb.report.once import once_per_report
 from vlmhb.stats.interval import Interval, interval_of
 from vlmhb.stats.paired import holm, sign_flip_p
 
@@ -69,19 +69,15 @@ class PromptComparison(NamedTuple):
         return entry.prompts or view.text("prompts.own")
 
 
-_KNOWN: WeakKeyDictionary[ReportView, list[PromptComparison]] = WeakKeyDictionary()
-
-
+@once_per_report
 def prompt_comparisons(view: ReportView) -> list[PromptComparison]:
     """Every set of entries that differ in their prompts only; worked out once for each report."""
-    if view not in _KNOWN:
-        _KNOWN[view] = [
-            PromptComparison(dataset, tuple(some), metric, best)
-            for dataset, entries in view.datasets.items()
-            for some in _alike(entries)
-            if (metric := rank_metric(some)) and (best := tuple(_best(view, some, metric)))
-        ]
-    return _KNOWN[view]
+    return [
+        PromptComparison(dataset, tuple(some), metric, best)
+        for dataset, entries in view.datasets.items()
+        for some in _alike(entries)
+        if (metric := rank_metric(some)) and (best := tuple(_best(view, some, metric)))
+    ]
 
 
 def _alike(entries: Sequence[ReportEntry]) -> Iterator[list[ReportEntry]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vlmhb.contract.report import Fragment, ReportEntry, ReportSection, ReportView
 from vlmhb.report.exports import entry_columns, records_table
+from vlmhb.report.once import once_per_report
 from vlmhb.report.render import Cell, Table, count_cell, number_cell, row_link, template
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ class AnalysisSection(ReportSection):
         many = len(view.datasets) > 1
         blocks = []
         for entry in view.entries:
-            rows = view.rows(entry).filter(view.rows(entry)["status"] == "ok")
+            rows = _answered(view, entry)
             if rows.is_empty() or not entry.metrics:
                 continue
-            tables = [self._worst(view, entry, rows), self._confusions(view, entry, rows)]
+            tables = [self._worst(view, entry, rows), self._confusions(view, entry)]
             name = f"{entry.label} — {entry.dataset}" if many else entry.label
             blocks.append({"name": name, "tables": [*tables, self._lengths(view, entry, rows)]})
         if not blocks:
@@ -70,8 +71,8 @@ class AnalysisSection(ReportSection):
         caption = view.text("analysis.worst", metric=metric.title, shown=len(lines), wrong=len(wrong))
         return Table(caption, [*header, metric.title], lines, frozenset((0, 5)))
 
-    def _confusions(self, view: ReportView, entry: ReportEntry, rows: polars.DataFrame) -> Table | None:
-        counts, compared, wrong = _mixed_up(view, entry, rows)
+    def _confusions(self, view: ReportView, entry: ReportEntry) -> Table | None:
+        counts, compared, wrong = _mixed_up(view, entry)
         if not counts:
             return None
         header = [view.text("analysis.expected"), view.text("analysis.got"), view.text("word.times")]
@@ -98,11 +99,11 @@ class AnalysisSection(ReportSection):
         confused: list[dict[str, object]] = []
         lengths: list[dict[str, object]] = []
         for entry in view.entries:
-            rows = view.rows(entry).filter(view.rows(entry)["status"] == "ok")
+            rows = _answered(view, entry)
             if rows.is_empty() or not entry.metrics:
                 continue
             front = entry_columns(entry)
-            counts, _, _ = _mixed_up(view, entry, rows)
+            counts, _, _ = _mixed_up(view, entry)
             confused += [
                 {**front, "expected": right, "got": given, "times": times}
                 for (right, given), times in counts.most_common()
@@ -136,11 +137,15 @@ def _by_length(rows: polars.DataFrame, metric: str) -> list[Length]:
     return found
 
 
-def _mixed_up(
-    view: ReportView, entry: ReportEntry, rows: polars.DataFrame
-) -> tuple[Counter[tuple[str, str]], int, int]:
+def _answered(view: ReportView, entry: ReportEntry) -> polars.DataFrame:
+    rows = view.rows(entry)
+    return rows.filter(rows["status"] == "ok")
+
+
+@once_per_report
+def _mixed_up(view: ReportView, entry: ReportEntry) -> tuple[Counter[tuple[str, str]], int, int]:
     """:func:`confusions` of an entry's wrong answers, and how many of these were looked at."""
-    wrong = rows.filter(rows["wrong"])["row"].head(MOST_COMPARED)
+    wrong = _answered(view, entry).filter("wrong")["row"].head(MOST_COMPARED)
     pairs = view.texts(entry, wrong.to_list()).select("nearest_reference", "compared_answer").rows()
     return *confusions(pairs), len(pairs)
 
