@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from support.runs import read_csv
 from support.scripts import ScriptFile
 
@@ -39,6 +40,7 @@ def test_two_engines_take_turns_on_the_same_work(cli, script, tmp_path):
     assert (tmp_path / "out" / "bench.html").is_file()
 
 
+@pytest.mark.slow
 def test_other_answers_are_flagged(cli, script, tmp_path):
     script.rules({"backend": "vllm", "id": "1-2", "answer": "another"})
     done = cli("bench", "m", "-b", "hf,vllm", *DRAWN, "--repeats", "1", "--out", tmp_path / "out")
@@ -75,6 +77,7 @@ def test_a_sweep_never_has_more_in_flight_than_it_says(cli, script, tmp_path):
     assert 3 in three
 
 
+@pytest.mark.slow
 def test_against_an_earlier_result(cli, script, tmp_path):
     dataset = tmp_path / "data"
     dataset.mkdir()
@@ -100,6 +103,7 @@ def test_one_after_another(cli, script, tmp_path):
     assert "one engine after another: asked for by --in-turn" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_refused(cli, tmp_path):
     out = ("--out", tmp_path / "out")
     for arguments, message in (

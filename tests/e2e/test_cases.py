@@ -161,7 +161,7 @@ def test_c19_killed_after_the_third_answer(tmp_path: Path, cli: Cli, script: Scr
         {"image": Path(row["image_path"]).name, "answer": text}
         for row, text in zip(rows, given_answers(folder), strict=True)
     ]
-    options = "batch=1,delay=0.5"
+    options = "batch=1,delay=0.2"
     row = {"dataset": "dataset", "backend": "scripted", "model_name": "tiny", "model_options": options}
     config = write_csv(folder / "config.csv", [row])
     script.rules(*rules)

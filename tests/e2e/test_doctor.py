@@ -48,6 +48,7 @@ def test_a_probe_compares_every_implementation_with_hf(cli, script, model):
     assert len(found["vllm native"]["comparisons"]) == 8
 
 
+@pytest.mark.slow
 def test_the_exit_code_wants_the_same_tokens(cli, script, model):
     assert cli("doctor", model, "--probe", "-b", "vllm").returncode == 0
     script.rules({"backend": "vllm", "id": "text, 1", "answer": "another"})
@@ -56,6 +57,7 @@ def test_the_exit_code_wants_the_same_tokens(cli, script, model):
     assert "the shortest request that shows it: text, 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_refusals_crashes_and_failures_are_cells(cli, script, model):
     script.rules(
         {"on": "load", "backend": "vllm", "do": "refuse"}, {"backend": "sglang", "id": "1 image, 1", "do": "segfault"}
@@ -79,6 +81,7 @@ def test_a_model_or_the_matrix(cli, model):
         assert "give either a MODEL or --matrix" in cli("doctor", *arguments, code=2).stderr
 
 
+@pytest.mark.slow
 def test_the_matrix_is_measured_once_and_written_as_a_page(cli, script, tmp_path):
     families = ("--family", "LLaMA", "--family", "Qwen2-VL")
     arguments = ("doctor", "--matrix", *families, "-b", "vllm", "-b", "sglang", "--out", tmp_path / "page.md")
@@ -95,6 +98,7 @@ def test_the_matrix_is_measured_once_and_written_as_a_page(cli, script, tmp_path
     assert len(json.loads(done.stdout)) == 10
 
 
+@pytest.mark.slow
 def test_a_difference_is_measured_again_in_a_process_of_its_own(cli, script, tmp_path):
     script.rules({"backend": "vllm", "id": "text, 1", "answer": "another", "skip": 1, "times": 1})
     cli("doctor", "--matrix", "--family", "LLaMA", "--family", "Qwen2-VL", "-b", "vllm", "--out", tmp_path / "page.md")

@@ -112,6 +112,7 @@ def copy_of(made_home: Path, target: Path) -> Path:
     return target / "environments" / NAME
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_noticed_and_mended(made_home, empty_home):
     path = copy_of(made_home, empty_home)
     shutil.rmtree(next(path.glob("lib/*/site-packages/click-*.dist-info")))
@@ -127,6 +128,7 @@ def test_a_missing_package_is_noticed_and_mended(made_home, empty_home):
         assert model.load("small").generate("mended") == ["mended"]
 
 
+@pytest.mark.slow
 def test_a_run_makes_an_outdated_environment_again(made_home, empty_home, core_env, tmp_path):
     path = copy_of(made_home, empty_home)
     shutil.rmtree(next(path.glob("lib/*/site-packages/click-*.dist-info")))
@@ -165,6 +167,7 @@ def test_engine_that_cannot_be_imported(empty_home, monkeypatch):
     assert left_over(empty_home) == []
 
 
+@pytest.mark.slow
 def test_failed_remake_leaves_the_old_one(made_home, empty_home, monkeypatch):
     path = copy_of(made_home, empty_home)
     monkeypatch.setenv("VLMHB_SCRIPTED_RECIPE", '{"requirements": ["msgspec==0.0.1"]}')
@@ -182,6 +185,7 @@ def test_too_little_disk_is_said_beforehand(empty_home, monkeypatch):
     assert not any("engine" in line for line in said)
 
 
+@pytest.mark.slow
 def test_disk_full_while_the_record_is_written(empty_home, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "record")
@@ -257,6 +261,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
     raise AssertionError(f"{words!r} was never said")
 
 
+@pytest.mark.slow
 def test_killed_creation_leaves_nothing_that_counts_and_can_be_repeated(core_env, empty_home):
     slow = '{"verify": "import time; time.sleep(30)"}'
     with start_create(core_env, empty_home, VLMHB_SCRIPTED_RECIPE=slow) as process:
@@ -270,6 +275,7 @@ def test_killed_creation_leaves_nothing_that_counts_and_can_be_repeated(core_env
     assert manage.doctor()[0].problem is None
 
 
+@pytest.mark.slow
 def test_interrupted_creation_cleans_up(core_env, empty_home):
     slow = '{"verify": "import time; time.sleep(30)"}'
     with start_create(core_env, empty_home, VLMHB_SCRIPTED_RECIPE=slow) as process:
@@ -279,6 +285,7 @@ def test_interrupted_creation_cleans_up(core_env, empty_home):
     assert left_over(empty_home) == []
 
 
+@pytest.mark.slow
 def test_two_processes_make_one_environment(core_env, empty_home):
     slow = '{"verify": "import time; time.sleep(2)"}'
     with start_create(core_env, empty_home, VLMHB_SCRIPTED_RECIPE=slow) as first:

@@ -71,6 +71,7 @@ def test_a_run_with_it_is_scored_by_its_metric(example_env: Env, config: Path, t
     assert facts["majority"]["questions_learnt"] == 2
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_nothing_and_a_changed_option_asks_again(
     example_env: Env, config: Path, tmp_path: Path
 ) -> None:

@@ -425,6 +425,7 @@ def opening_time(browser: Browser, index: Path) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 def test_ten_thousand_samples_open_about_as_fast_as_a_hundred(browser: Browser, tmp_path: Path) -> None:
     few, many = large(tmp_path / "few", 100), large(tmp_path / "many", 10_000)
     opening_time(browser, few)

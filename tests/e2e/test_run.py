@@ -20,8 +20,6 @@ from support.scripts import ScriptFile
 
 from .conftest import Cli
 
-KILLS = 20
-
 
 def make_dataset(folder: Path, count: int, images: int = 4) -> Path:
     """A dataset of ``count`` different questions over a few small pages."""
@@ -57,7 +55,10 @@ def stable(folder: Path) -> list[dict[str, str]]:
     return [{k: v for k, v in line.items() if "time" not in k} for line in read_csv(folder / "answers.csv")]
 
 
-def test_sigkill_at_twenty_moments_loses_nothing(tmp_path: Path, cli: Cli, script: ScriptFile, named_env: Env) -> None:
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_sigkill_at_any_moment_loses_nothing(
+    tmp_path: Path, cli: Cli, script: ScriptFile, named_env: Env, kills: int
+) -> None:
     make_dataset(tmp_path / "dataset", 200)
     config = make_config(tmp_path, {"model_options": "batch=4,delay=0.004"})
     out = tmp_path / "out"
@@ -65,7 +66,7 @@ def test_sigkill_at_twenty_moments_loses_nothing(tmp_path: Path, cli: Cli, scrip
     command = [str(named_env.path / "bin" / "vlmhb"), "run", str(config), "--out", str(out)]
     environ = {**os.environ, "VLMHB_SCRIPT": str(script.path)}
     killed, kept = 0, 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # a moment while it starts, or a moment while it answers
         wanted = kept + moments.randrange(0, 12)
@@ -78,7 +79,7 @@ def test_sigkill_at_twenty_moments_loses_nothing(tmp_path: Path, cli: Cli, scrip
         now = stored_answers(out / "run.sqlite")
         assert now >= stored >= kept, "an answer that had been stored is gone"
         kept = now
-    assert killed >= KILLS // 2
+    assert killed >= kills // 2
     cli("run", config, "--out", out)
     cli("run", config, "--out", tmp_path / "undisturbed")
     assert stable(out) == stable(tmp_path / "undisturbed")
@@ -86,12 +87,12 @@ def test_sigkill_at_twenty_moments_loses_nothing(tmp_path: Path, cli: Cli, scrip
     assert [line["answer"] for line in answers] == [f"Question {number}?" for number in range(200)]
     asked = script.asked()
     # what was being answered at a kill is asked again, nothing else: at most a batch, twice over, for each kill
-    assert len(asked) - 200 <= 200 + KILLS * 8
+    assert len(asked) - 200 <= 200 + kills * 8
     cli("run", config, "--out", out)
     assert script.asked() == asked
 
 
-@pytest.mark.parametrize("options", ["batch=1", "batch=4,ahead=30"])
+@pytest.mark.parametrize("options", ["batch=4,ahead=30", pytest.param("batch=1", marks=pytest.mark.slow)])
 def test_ctrl_c_finishes_what_is_being_answered_and_says_how_to_go_on(
     tmp_path: Path, cli: Cli, script: ScriptFile, named_env: Env, options: str
 ) -> None:
@@ -169,6 +170,7 @@ def test_damaged_images_are_errors_of_their_rows_alone(tmp_path: Path, cli: Cli)
     assert results.general["errors"] == "4"
 
 
+@pytest.mark.slow
 def test_what_changed_is_asked_again_and_nothing_else(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     dataset = make_dataset(tmp_path / "dataset", 12)
     out = tmp_path / "out"
@@ -218,6 +220,7 @@ def test_rows_with_one_model_load_it_once(tmp_path: Path, cli: Cli, script: Scri
     assert len(RunResults(tmp_path / "out").table("general")) == 6
 
 
+@pytest.mark.slow
 def test_the_engine_gets_room_for_as_many_images_as_a_row_has(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     rows = read_csv(make_dataset(tmp_path / "dataset", 4) / "annotation.csv")
     rows[2]["image_path"] = str([f"images/{number}.png" for number in (0, 1, 2, 3, 0, 1, 2, 3, 0)])
@@ -282,6 +285,7 @@ def test_an_engine_that_can_is_given_the_rows_schema(
     assert len(script.asked()) == 4, "the answers are reused"
 
 
+@pytest.mark.slow
 def test_a_changed_schema_asks_only_its_rows_of_engines_that_hold_to_it(
     tmp_path: Path, cli: Cli, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +305,7 @@ def test_a_changed_schema_asks_only_its_rows_of_engines_that_hold_to_it(
     assert [line["notes"] for line in RunResults(out).answers] == ["", ""]
 
 
+@pytest.mark.slow
 def test_answers_held_to_a_schema_are_scored_where_the_engine_is_not_installed(
     tmp_path: Path,
     cli: Cli,
@@ -358,6 +363,7 @@ def test_only_evaluate_scores_what_is_there(tmp_path: Path, cli: Cli, script: Sc
     assert RunResults(out).general["missing"] == "2"
 
 
+@pytest.mark.slow
 def test_two_configs_of_one_name_do_not_share_a_folder(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

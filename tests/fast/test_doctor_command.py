@@ -132,6 +132,7 @@ def test_without_a_name_the_official_engines_are_listed(doctor, model):
     assert all(entry["verdict"] == "unknown" and "vlmhb env create" in entry["advice"] for entry in found)
 
 
+@pytest.mark.slow
 def test_an_answer_is_kept_until_something_changes(doctor, model, tmp_path):
     asked = tmp_path / "asked"
 

@@ -227,6 +227,7 @@ def test_garbage_on_stdout_goes_to_the_log(shared):
     assert b"garbage\xff on stdout" in (script.path.parent / "worker.log").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_of_stderr(open_model, tmp_path, events):
     """The log loses its older part, and still ends with why the worker died."""
     log = tmp_path / "worker.log"
@@ -332,11 +333,13 @@ def test_hang_is_a_death(open_model, events):
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.slow
 def test_slow_work_with_steps_is_no_hang(open_model):
     model, _ = open_model(batch=8, delay=0.4, hang_timeout=1.5)
     assert all(r.ok for r in model.generate_requests(ask(8)))
 
 
+@pytest.mark.slow
 def test_waiting_for_the_caller_is_no_hang(open_model):
     model, _ = open_model(hang_timeout=1.0)
 

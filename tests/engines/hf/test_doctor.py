@@ -163,6 +163,7 @@ def test_a_page_is_as_many_tokens_as_a_real_prompt_has(family, folder_of, tmp_pa
     assert facts.page_tokens == results["with"].prompt_tokens - results["without"].prompt_tokens
 
 
+@pytest.mark.slow
 def test_the_command_asks_the_engine_in_its_own_process(folder_of, tmp_path, monkeypatch):
     monkeypatch.setenv("VLMHB_HOME", str(tmp_path))
     arguments = ["doctor", str(folder_of("qwen2_vl")), "-b", "hf", "-o", "dtype=float32", "--json"]

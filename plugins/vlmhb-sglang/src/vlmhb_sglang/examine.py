@@ -62,10 +62,7 @@ def _config(folder: ModelFolder, spec: ModelSpec) -> Any:
 
 def _auto(folder: ModelFolder) -> Literal["native", "transformers"]:
     """What SGLang takes by itself: its own code where the registry knows the architecture."""
-    from sglang.srt.models.registry import ModelRegistry
-
-    native = any(ModelRegistry.is_arch_supported(name) for name in folder.config.get("architectures") or ())
-    return "native" if native else "transformers"
+    return "native" if fallback.has_own_code(folder.config.get("architectures") or ()) else "transformers"
 
 
 def _support(

@@ -10,11 +10,11 @@ from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationR
 from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError, VlmhbError
 
-from vlmhb_sglang import checks, info, settings
+from vlmhb_sglang import checks, fallback, info, settings
 from vlmhb_sglang.hints import RULES
 
 if TYPE_CHECKING:
-    from vlmhb.prompting import PromptBuilder
+    from vlmhb.prompting import ModelFolder, PromptBuilder
 
     from vlmhb_sglang.asking import Asking
     from vlmhb_sglang.engine import HostedEngine
@@ -69,20 +69,21 @@ class SGLangModel(ModelInterface):
             self._forks = ForkServer()
         try:
             builder = PromptBuilder(spec, folder)
-            self._start(spec, arguments, cpu)
+            self._start(spec, folder, arguments, cpu)
         except BaseException:
             self.close()
             raise
         self._ready(builder, context, arguments)
 
-    def _start(self, spec: ModelSpec, arguments: dict[str, Any], cpu: bool) -> None:
+    def _start(self, spec: ModelSpec, folder: ModelFolder, arguments: dict[str, Any], cpu: bool) -> None:
         from vlmhb_sglang.engine import ForkedEngine, HostedEngine, LaunchError
         from vlmhb_sglang.pump import Pump
 
         try:
             self._engine = (ForkedEngine if cpu else HostedEngine)(**arguments)
         except LaunchError as error:
-            raise ModelLoadError(f"SGLang cannot load {spec.model_path}: {error}{checks.advice(spec)}") from error
+            reason = fallback.reason_of_failure(spec, folder, str(error))
+            raise ModelLoadError(f"SGLang cannot load {spec.model_path}: {reason}{checks.advice(spec)}") from error
         self._pump = Pump(self._engine.processes, self._on_end)
 
     def _ready(self, builder: PromptBuilder, context: int | None, arguments: dict[str, Any]) -> None:
