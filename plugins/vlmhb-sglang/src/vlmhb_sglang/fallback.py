@@ -26,12 +26,15 @@ def no_own_code(architectures: Sequence[str]) -> ModelLoadError:
 
 
 def reason_of_failure(spec: ModelSpec, folder: ModelFolder, told: str) -> str:
-    """Why a model was not loaded, without a full stop: that there is no code for it comes before whatever failed for want of it.
+    """Why a model was not loaded: that there is no code for it comes before whatever failed for want of it.
 
     Args:
         spec: what was to be loaded.
         folder: its folder.
         told: the first error, of whichever of SGLang's processes came to it first.
+
+    Returns:
+        The reason, without a full stop.
     """
     architectures = folder.config.get("architectures") or ()
     if spec.model_impl == "native" and not has_own_code(architectures):
