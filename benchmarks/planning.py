@@ -69,6 +69,8 @@ def step(name: str, folder: Path) -> None:
                 for row in plan_rows(number, job, registry.backend_info(job.backend), digests)
             )
             store.replace_plan(described, rows)
+            store.counts()
+            store.most_images(described)
             left = store.pending_count(described)
             next(iter(store.pending(described)), None)
         if name == "ask":

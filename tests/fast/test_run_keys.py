@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from vlmhb import BackendInfo, EngineOption, ModelSpec, SamplingParams
-from vlmhb.run.keys import asker_key, model_fingerprint, question_key
+from vlmhb.run.keys import asker_key, model_fingerprint, page_key, question_key
 
 INFO = BackendInfo(
     name="hf",
@@ -88,20 +88,21 @@ def test_batch_size_does_not(model: Path) -> None:
 def test_every_part_of_the_question_counts(model: Path) -> None:
     asker = key(model)
     keys = {
-        question_key(asker, ["d1"], "сумма?"),
-        question_key(asker, ["d2"], "сумма?"),
-        question_key(asker, ["d1", "d2"], "сумма?"),
-        question_key(asker, ["d2", "d1"], "сумма?"),
-        question_key(asker, [], "сумма?"),
-        question_key(asker, ["d1"], "сумма"),
-        question_key(b"other", ["d1"], "сумма?"),
-        question_key(asker, ["d1"], "сумма?", '{"type": "object"}'),
-        question_key(asker, ["d1"], "сумма?", '{"type": "array"}'),
-        question_key(asker, ["d1"], 'сумма?{"type": "object"}'),
+        question_key(page_key(asker, ["d1"]), "сумма?"),
+        question_key(page_key(asker, ["d2"]), "сумма?"),
+        question_key(page_key(asker, ["d1", "d2"]), "сумма?"),
+        question_key(page_key(asker, ["d2", "d1"]), "сумма?"),
+        question_key(page_key(asker, []), "сумма?"),
+        question_key(page_key(asker, ["d1"]), "сумма"),
+        question_key(page_key(b"other", ["d1"]), "сумма?"),
+        question_key(page_key(asker, ["d1"]), "сумма?", '{"type": "object"}'),
+        question_key(page_key(asker, ["d1"]), "сумма?", '{"type": "array"}'),
+        question_key(page_key(asker, ["d1"]), 'сумма?{"type": "object"}'),
     }
     assert len(keys) == 10
 
 
 def test_a_question_without_a_schema_has_the_key_that_older_runs_stored() -> None:
     older = hashlib.sha256(b"asker" + b"d1" + b"\0" + "сумма?".encode()).digest()
-    assert question_key(b"asker", ["d1"], "сумма?") == question_key(b"asker", ["d1"], "сумма?", "") == older
+    page = page_key(b"asker", ["d1"])
+    assert question_key(page, "сумма?") == question_key(page, "сумма?", "") == older

@@ -9,24 +9,34 @@ from typing import Any
 import polars as pl
 import pytest
 from vlmhb import GenerationResult
+from vlmhb.contract.dataset import Sample
 from vlmhb.errors import RequestError, RunError
 from vlmhb.metrics.stored import read_frames
 from vlmhb.run.store import ROWS_AND_ANSWERS, PlannedRow, RunStore, storable
 
+USUAL: dict[str, Any] = {
+    "doc_class": "form",
+    "reference": "42",
+    "other_references": (),
+    "choices": (),
+    "json_schema": "",
+}
 
-def row(number: int, *, job: int = 1, key: bytes | None = None, **fields: Any) -> PlannedRow:
-    values: dict[str, Any] = {
-        "data_index": "7",
-        "image_path": "images/a.png",
-        "images": ("/data/a.png",),
-        "question": f"question {number}",
-        "reference": "42",
-        "doc_class": "form",
-        "question_type": "number",
-        "split": "test",
-        "answer_bbox": "",
-    }
-    return PlannedRow(job=job, row=number, key=key or f"key {number}".encode(), **{**values, **fields})
+
+def row(
+    number: int, *, job: int = 1, key: bytes | None = None, question: str | None = None, **fields: Any
+) -> PlannedRow:
+    sample = Sample(
+        row=number,
+        data_index="7",
+        images=("images/a.png",),
+        question=f"question {number}" if question is None else question,
+        question_type="number",
+        split="test",
+        **{name: fields.pop(name, value) for name, value in USUAL.items()},
+    )
+    values = {"images": ("/data/a.png",), "question": sample.question, **fields}
+    return PlannedRow(job=job, sample=sample, key=key or f"key {number}".encode(), **values)
 
 
 def answer(text: str = "42") -> GenerationResult:
@@ -58,9 +68,16 @@ def test_questions_about_one_page_come_together(store: RunStore) -> None:
     assert [question.images[0] for question in store.pending([1])] == sorted(pages)
 
 
+def test_a_question_of_several_jobs_is_asked_for_the_first_of_them(store: RunStore) -> None:
+    plan(store, row(5, key=b"same", images=("/data/b.png",)), row(1, job=2), row(3, job=2, key=b"same"))
+    asked = [(question.job, question.question, question.images) for question in store.pending([1, 2])]
+    assert asked == [(1, "question 5", ("/data/b.png",)), (2, "question 1", ("/data/a.png",))]
+    assert [question.key for question in store.pending([2])] == [b"key 1", b"same"]
+
+
 def test_a_pending_question_has_its_schema(store: RunStore) -> None:
-    details = '{"other_references":["43"],"json_schema":"{\\"type\\": \\"integer\\"}"}'
-    plan(store, row(1), row(2, details=details), row(3, details='{"choices":["a","b"]}'))
+    held = row(2, other_references=("43",), json_schema='{"type": "integer"}')
+    plan(store, row(1), held, row(3, choices=("a", "b")))
     assert [question.json_schema for question in store.pending([1])] == ["", '{"type": "integer"}', ""]
 
 
@@ -91,6 +108,40 @@ def test_answers_outlive_the_plan_they_were_made_for(store: RunStore) -> None:
     assert store.counts()["missing"] == 1
     plan(store, row(5, key=b"key 1"))
     assert store.counts()["ok"] == 1
+
+
+def stored_rows(store: RunStore) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(store.path) as reader:
+        return reader.execute("SELECT * FROM rows ORDER BY job, row").fetchall()
+
+
+ONE_PLAN = (row(1), row(2, error="image a.png: there is no such file"), row(5, notes=("a note",)), row(1, job=2))
+OTHER_PLANS = {
+    "the same": ONE_PLAN,
+    "nothing": (),
+    "a row more": (*ONE_PLAN, row(2, job=2)),
+    "the last row less": ONE_PLAN[:-1],
+    "the first row less": ONE_PLAN[1:],
+    "another row between": (row(1), row(2), row(3), row(5), row(1, job=2)),
+    "another question": (*ONE_PLAN[:2], row(5, question="Name?", key=b"other"), ONE_PLAN[3]),
+    "another error": (row(1), row(2, error="the row has no question"), *ONE_PLAN[2:]),
+    "an error less": (row(1), row(2), *ONE_PLAN[2:]),
+    "another schema": (row(1, json_schema="{}"), *ONE_PLAN[1:]),
+    "another order": (ONE_PLAN[0], ONE_PLAN[2], ONE_PLAN[1], ONE_PLAN[3]),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PLANS)
+def test_a_plan_after_another_is_stored_as_if_it_were_the_first(store: RunStore, tmp_path: Path, name: str) -> None:
+    plan(store, *ONE_PLAN)
+    store.save(b"key 1", answer())
+    plan(store, *OTHER_PLANS[name])
+    with RunStore(tmp_path / "fresh.sqlite") as fresh:
+        plan(fresh, *OTHER_PLANS[name])
+        fresh.save(b"key 1", answer())
+        assert stored_rows(store) == stored_rows(fresh)
+        assert store.counts() == fresh.counts()
+        assert list(store.pending([1, 2])) == list(fresh.pending([1, 2]))
 
 
 def test_fresh_forgets_only_answers_to_the_present_plan(store: RunStore) -> None:
@@ -184,3 +235,12 @@ def test_dataset_digest_follows_what_was_asked(store: RunStore) -> None:
     assert digest(row(1, reference="43")) != first
     store.remember_image("/data/a.png", 1, 1, "d2")
     assert digest(row(1)) != first
+
+
+def test_jobs_that_ask_the_same_leave_the_dataset_digest_as_it_is(store: RunStore) -> None:
+    plan(store, row(1), row(2))
+    first = store.dataset_digests()
+    plan(store, row(1), row(2), row(1, job=2), row(2, job=2))
+    assert store.dataset_digests() == first
+    plan(store, row(1), row(2), row(1, job=2), row(2, job=2, question="another one?"))
+    assert store.dataset_digests() != first

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from vlmhb.contract.dataset import Sample
 from vlmhb.contract.metric import Metric
 from vlmhb.contract.report import ReportSection
 from vlmhb.contract.result import GenerationResult
-from vlmhb.data.details import Details
 from vlmhb.errors import RequestError
 from vlmhb.metrics.builtin import vlmhb_metrics
 from vlmhb.report.builtin import vlmhb_report_sections
@@ -96,19 +95,22 @@ def store_run(
 def _planned(job: int, row: int, asked: Asked) -> PlannedRow:
     return PlannedRow(
         job=job,
-        row=row,
+        sample=Sample(
+            row=row,
+            data_index=asked.page,
+            images=(asked.image,),
+            question=asked.question,
+            reference=asked.reference,
+            doc_class=asked.doc_class,
+            question_type=asked.question_type,
+            split="test",
+            answer_bbox=asked.box,
+            other_references=asked.others,
+        ),
         key=None if asked.error else _key(job, row),
-        data_index=asked.page,
-        image_path=asked.image,
         images=(str(asked.file),) if asked.file and not asked.error else (),
         question=asked.question,
-        reference=asked.reference,
-        doc_class=asked.doc_class,
-        question_type=asked.question_type,
-        split="test",
-        answer_bbox=asked.box,
         error=asked.error,
-        details=msgspec.json.encode(Details(other_references=asked.others)).decode() if asked.others else "",
     )
 
 

@@ -24,13 +24,15 @@ _NONE = Details()
 
 def details_of(sample: Sample) -> str:
     """A row's details as text; empty when it has none."""
+    if not (sample.other_references or sample.choices or sample.json_schema or sample.fields):
+        return ""
     details = Details(
         other_references=sample.other_references,
         choices=sample.choices,
         json_schema=sample.json_schema,
         fields=sample.fields,
     )
-    return "" if details == _NONE else msgspec.json.encode(details).decode()
+    return msgspec.json.encode(details).decode()
 
 
 def read_details(text: str | None) -> Details:

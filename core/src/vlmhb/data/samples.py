@@ -17,10 +17,10 @@ def samples_of(table: Table, sample: Callable[[int, list[str]], Sample]) -> Iter
     """
     malformed: list[Fault] = []
     try:
-        for row, _, cells in table.records(malformed):
+        for record in table.records(malformed):
             if malformed:
                 yield from _malformed_rows(malformed)
-            yield sample(row, cells)
+            yield sample(record.row, record.cells)
         yield from _malformed_rows(malformed)
     except TableError as error:
         raise DatasetError(str(error)) from error

@@ -16,7 +16,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import BinaryIO, TextIO
 
 import msgspec
 
@@ -47,7 +47,7 @@ class _QuoteError(TableError):
     """The quotes of one record are wrong; the reader does not know where the next record starts."""
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One record: its number below the header, the line it starts on, and one text for each header cell."""
 
     row: int
@@ -153,27 +153,23 @@ class Table:
         csv.field_size_limit(_LARGEST_CELL)
         with self._open() as stream:
             lines = _Lines(stream, self._comments)
-            reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-            while True:
-                lines.between_records = True
-                try:
-                    cells = next(reader, None)
-                except csv.Error as error:
-                    raise _QuoteError(self.fault(_quote_fault(error), line=lines.record_line)) from error
-                except UnicodeDecodeError as error:
-                    raise TableError(self._not_utf8()) from error
-                if cells is None:
-                    return
-                blank = not cells or (len(cells) == 1 and len(self.header) != 1 and not cells[0].strip())
-                if not blank:
-                    yield lines.record_line, cells
+            try:
+                for cells in csv.reader(lines, delimiter=self.delimiter, strict=True):
+                    blank = not cells or (len(cells) == 1 and len(self.header) != 1 and not cells[0].strip())
+                    if not blank:
+                        yield lines.record_line, cells
+                    lines.between_records = True
+            except csv.Error as error:
+                raise _QuoteError(self.fault(_quote_fault(error), line=lines.record_line)) from error
+            except UnicodeDecodeError as error:
+                raise TableError(self._not_utf8()) from error
 
     def _find_delimiter(self) -> str:
         """What ``sep=`` says, else the delimiter that stands most often outside the quotes of the header, or ``;``."""
         header = ""
         try:
             with self._open() as stream:
-                lines = _Lines(stream, self._comments, between_records=True)
+                lines = _Lines(stream, self._comments)
                 for line in lines:
                     if lines.separator:
                         return lines.separator
@@ -224,30 +220,24 @@ class _Lines:
         separator: what that line says; empty without it.
     """
 
-    def __init__(self, stream: TextIO, comments: bool, between_records: bool = False) -> None:
+    def __init__(self, stream: TextIO, comments: bool) -> None:
         self._stream = stream
         self._comments = comments
-        self.between_records = between_records
+        self.between_records = True
         self.record_line = 0
         self.separator = ""
-        self._number = 0
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        for line in self._stream:
-            self._number += 1
-            if self._number == 1 and (match := _SEPARATOR.fullmatch(line)):
+        for number, line in enumerate(self._stream, 1):
+            if number == 1 and (match := _SEPARATOR.fullmatch(line)):
                 self.separator = match[1]
                 continue
             if self.between_records:
                 if self._comments and line.startswith("#"):
                     continue
                 self.between_records = False
-                self.record_line = self._number
-            return line
-        raise StopIteration
+                self.record_line = number
+            yield line
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ";") -> None:

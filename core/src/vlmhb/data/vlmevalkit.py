@@ -110,9 +110,11 @@ class _Tsv(Dataset):
     def _shared(self) -> dict[str, tuple[str, ...]]:
         """The images of those rows that other rows refer to by their index, instead of repeating the image."""
         at = self._table.columns["image"]
-        wanted = {cells[at].strip() for _, _, cells in self._table.records([]) if len(cells[at]) <= _LONGEST_INDEX}
+        written = (record.cells[at] for record in self._table.records([]))
+        wanted = {cell.strip() for cell in written if len(cell) <= _LONGEST_INDEX}
         found: dict[str, tuple[str, ...]] = {}
-        for _, _, cells in self._table.records([]):
+        for record in self._table.records([]):
+            cells = record.cells
             index = self._cell(cells, "index").strip()
             if index in wanted and len(cells[at].strip()) > _LONGEST_INDEX:
                 found[index] = self._images(cells)

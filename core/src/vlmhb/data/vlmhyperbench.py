@@ -9,8 +9,9 @@ Other columns can stand in prompt templates.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from vlmhb.contract.dataset import Dataset, DatasetFormat, Sample
 from vlmhb.data.lists import parse_list
@@ -22,9 +23,12 @@ from vlmhb.errors import DatasetError, RequestError
 ANNOTATION = "annotation.csv"
 _NEEDED = ("data_index", "image_path", "question", "answer")
 _OPTIONAL = ("split", "doc_class", "question_type", "answer_bbox")
-_LISTS = {"other_answers": "other_references", "choices": "choices"}
-_SCHEMA = "json_schema"
-COLUMNS = (*_NEEDED, *_OPTIONAL, *_LISTS, _SCHEMA)
+_OTHERS, _CHOICES, _SCHEMA = "other_answers", "choices", "json_schema"
+_NOWHERE = -1
+"""Place of a column that is not there: after the cells of a row, where an empty one is put."""
+_REMEMBERED = 256
+"""Cells with images that are not read again while they are repeated: the questions about a page follow each other."""
+COLUMNS = (*_NEEDED, *_OPTIONAL, _OTHERS, _CHOICES, _SCHEMA)
 
 
 class VlmHyperBenchFormat(DatasetFormat):
@@ -65,25 +69,27 @@ class _Folder(Dataset):
                 f"{table.path}: the dataset lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; "
                 f"its header has {', '.join(filter(None, table.header))}."
             )
-        self._at = {column: columns[column] for column in COLUMNS if column in columns}
-        self._further = {name: at for name, at in columns.items() if name and at not in self._at.values()}
+        places = [columns.get(column, _NOWHERE) for column in COLUMNS]
+        self._known = itemgetter(*places)
+        self._further = {name: at for name, at in columns.items() if name and at not in places}
 
     def __iter__(self) -> Iterator[Sample]:
         return samples_of(self._table, self._sample)
 
     def _sample(self, row: int, cells: list[str]) -> Sample:
-        at = self._at
-        index, image, question, answer = (cells[at[column]] for column in _NEEDED)
         problem = None if any(cells) else "every cell of this row is empty"
         images: tuple[str, ...] = ()
-        fields: dict[str, Any] = {column: cells[at[column]] for column in _OPTIONAL if column in at}
+        others: tuple[str, ...] = ()
+        choices: tuple[str, ...] = ()
+        json_schema = ""
+        index, image, question, answer, split, doc_class, question_type, bbox, other, choice, schema = self._known(
+            [*cells, ""]
+        )
         try:
             images = _images(image)
-            for column, field in _LISTS.items():
-                if column in at:
-                    fields[field] = _list(column, cells[at[column]])
-            if _SCHEMA in at:
-                fields[_SCHEMA] = schema_of(self.root, cells[at[_SCHEMA]])
+            others = _list(_OTHERS, other) if other else ()
+            choices = _list(_CHOICES, choice) if choice else ()
+            json_schema = schema_of(self.root, schema) if schema else ""
         except RequestError as error:
             problem = problem or str(error)
         return Sample(
@@ -92,9 +98,15 @@ class _Folder(Dataset):
             images=images,
             question=question,
             reference=answer,
+            split=split,
+            doc_class=doc_class,
+            question_type=question_type,
+            answer_bbox=bbox,
+            other_references=others,
+            choices=choices,
+            json_schema=json_schema,
+            fields={name: cells[place] for name, place in self._further.items()} if self._further else {},
             problem=problem,
-            fields={name: cells[at] for name, at in self._further.items()},
-            **fields,
         )
 
 
@@ -110,6 +122,7 @@ def _list(column: str, cell: str) -> tuple[str, ...]:
         raise RequestError(f"{column}: {error}") from error
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _images(cell: str) -> tuple[str, ...]:
     """The paths in an ``image_path`` cell: a list in brackets, or one path.
 

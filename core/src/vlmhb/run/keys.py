@@ -70,19 +70,25 @@ def asker_key(backend: BackendInfo, spec: ModelSpec, sampling: SamplingParams, s
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).digest()
 
 
-def question_key(asker: bytes, image_digests: Iterable[str], prompt: str, json_schema: str = "") -> bytes:
-    """Digest of one question: who is asked, about which pixels, with which words.
+def page_key(asker: bytes, image_digests: Iterable[str]) -> bytes:
+    """What the keys of all questions about the same images to one asker begin from.
 
     Args:
         asker: what :func:`asker_key` made.
         image_digests: digests of the image files, in order.
+    """
+    return b"%b%b\0" % (asker, "".join(image_digests).encode())
+
+
+def question_key(page: bytes, prompt: str, json_schema: str = "") -> bytes:
+    """Digest of one question: who is asked, about which pixels, with which words.
+
+    Args:
+        page: what :func:`page_key` made.
         prompt: the question as the model gets it.
         json_schema: the schema that the engine holds the answer to, as text; empty where it holds it to none.
     """
-    total = hashlib.sha256(asker)
-    for digest in image_digests:
-        total.update(digest.encode())
-    total.update(b"\0" + prompt.encode("utf-8", "surrogatepass"))
+    key = hashlib.sha256(page + prompt.encode("utf-8", "surrogatepass")).digest()
     if json_schema:
-        total = hashlib.sha256(total.digest() + json_schema.encode("utf-8", "surrogatepass"))
-    return total.digest()
+        key = hashlib.sha256(key + json_schema.encode("utf-8", "surrogatepass")).digest()
+    return key

@@ -12,12 +12,11 @@ import msgspec
 
 from vlmhb.contract.backend import BackendInfo
 from vlmhb.contract.dataset import Dataset, Sample
-from vlmhb.data.details import details_of
 from vlmhb.data.images import find_image
 from vlmhb.data.prompts import question_of
 from vlmhb.data.schemas import read_schema
 from vlmhb.errors import ImageError, ModelLoadError, RequestError
-from vlmhb.run.keys import asker_key, digest_file, question_key
+from vlmhb.run.keys import asker_key, digest_file, page_key, question_key
 from vlmhb.run.store import PlannedRow, RunStore
 
 if TYPE_CHECKING:
@@ -102,10 +101,11 @@ def plan_rows(
         limit: at most so many rows; None is all.
     """
     asker = asker_key(info, job.spec, job.sampling, job.system_prompt)
-    images = _images_of(job.dataset, digests)
-    chosen = (sample for sample in job.dataset if _wanted(sample, job))
+    pages = _pages_of(job.dataset, asker, digests)
+    filtered = job.filter_doc_class or job.filter_question_type
+    chosen = (sample for sample in job.dataset if _wanted(sample, job)) if filtered else job.dataset
     for sample in itertools.islice(chosen, limit):
-        yield _plan_row(number, job, sample, asker, images, enforced=info.capabilities.structured_output)
+        yield _plan_row(number, job, sample, pages, enforced=info.capabilities.structured_output)
 
 
 def _wanted(sample: Sample, job: Job) -> bool:
@@ -114,8 +114,11 @@ def _wanted(sample: Sample, job: Job) -> bool:
     )
 
 
-def _images_of(dataset: Dataset, digests: ImageDigests) -> Callable[[str], tuple[str, str]]:
-    """From an image's path as written in a dataset to that of its file and its digest; the last ones are remembered.
+_Pages = Callable[[tuple[str, ...]], tuple[tuple[str, ...], bytes]]
+
+
+def _pages_of(dataset: Dataset, asker: bytes, digests: ImageDigests) -> _Pages:
+    """From images' paths as written in a dataset to those of their files and their page key; the last are remembered.
 
     Questions about a page follow each other, and to find a file costs more than all the rest of a row.
     """
@@ -125,19 +128,23 @@ def _images_of(dataset: Dataset, digests: ImageDigests) -> Callable[[str], tuple
         path = find_image(dataset, written)
         return str(path.absolute()), digests.of(path)
 
-    return look
+    @lru_cache(maxsize=_REMEMBERED)
+    def page(images: tuple[str, ...]) -> tuple[tuple[str, ...], bytes]:
+        found = [look(written) for written in images]
+        return tuple(path for path, _ in found), page_key(asker, [digest for _, digest in found])
+
+    return page
 
 
 def _plan_row(
     number: int,
     job: Job,
     sample: Sample,
-    asker: bytes,
-    images: Callable[[str], tuple[str, str]],
+    pages: _Pages,
     *,
     enforced: bool,
 ) -> PlannedRow:
-    paths: list[str] = []
+    paths: tuple[str, ...] = ()
     key = error = note = None
     schema = sample.json_schema if enforced else ""
     question = sample.question
@@ -145,30 +152,16 @@ def _plan_row(
         if sample.problem:
             raise RequestError(sample.problem)
         question, note = question_of(sample, job.prompts)
-        found = [images(written) for written in sample.images]
+        found, page = pages(sample.images)
         if schema:
             read_schema(schema)
-        key = question_key(asker, [digest for _, digest in found], question, schema)
-        paths = [path for path, _ in found]
+        key = question_key(page, question, schema)
+        paths = found
     except RequestError as problem:
         error = str(problem)
     notes = [note] if note else []
     if sample.json_schema and not enforced:
         notes.append(f"asked without its JSON schema: {job.backend} cannot hold an answer to one")
     return PlannedRow(
-        job=number,
-        row=sample.row,
-        key=key,
-        data_index=sample.data_index,
-        image_path="|".join(sample.images),
-        images=tuple(paths),
-        question=question,
-        reference=sample.reference,
-        doc_class=sample.doc_class,
-        question_type=sample.question_type,
-        split=sample.split,
-        answer_bbox=sample.answer_bbox,
-        error=error,
-        notes=tuple(notes),
-        details=details_of(sample),
+        job=number, sample=sample, key=key, images=paths, question=question, error=error, notes=tuple(notes)
     )

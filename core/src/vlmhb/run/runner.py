@@ -119,10 +119,11 @@ def run(
         if counts["ok"]:
             for note in manifest.older_engines({info.name: info for info in infos.values()}.values()):
                 listener.note(note)
-        listener.planned(sum(counts.values()), store.pending_count(asked), counts["error"])
+        pending = store.pending_count(asked)
+        listener.planned(sum(counts.values()), pending, counts["error"])
         control = GenerationControl()
         generated = 0
-        if store.pending_count(asked):
+        if pending:
             prepare_the_end()
         with _stop_on_interrupt(control, listener):
             for group in _groups(jobs, infos):

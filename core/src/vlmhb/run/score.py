@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from vlmhb.contract.dataset import Dataset, Sample
 from vlmhb.contract.result import GenerationResult
-from vlmhb.data.details import details_of
 from vlmhb.data.images import find_image
 from vlmhb.discovery.registry import Registry
 from vlmhb.errors import ConfigError, Fault, ImageError, RequestError, RunError
@@ -143,19 +142,10 @@ def _rows(dataset: Dataset, answers: Path, given: GivenAnswers) -> Iterator[Plan
         asked = answer is not None and (answer.text or answer.error)
         yield PlannedRow(
             job=1,
-            row=sample.row,
+            sample=sample,
             key=_key(answers, sample.row),
-            data_index=sample.data_index,
-            image_path="|".join(sample.images),
-            images=(),
             question=sample.question,
-            reference=sample.reference,
-            doc_class=sample.doc_class,
-            question_type=sample.question_type,
-            split=sample.split,
-            answer_bbox=sample.answer_bbox,
             error=sample.problem or (None if asked else _absent_image(dataset, sample)),
-            details=details_of(sample),
         )
 
 

@@ -8,18 +8,21 @@ killed at any moment; each answer is its own transaction.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
+from vlmhb.contract.dataset import Sample
 from vlmhb.contract.result import GenerationResult
-from vlmhb.data.details import read_details
+from vlmhb.data.details import details_of, read_details
 from vlmhb.errors import RunError
 
 SCHEMA_VERSION = "2"
@@ -39,32 +42,41 @@ CREATE TABLE answers (
     time_per_output_token REAL, total_time REAL, error_kind TEXT, error TEXT, notes TEXT NOT NULL,
     token_ids TEXT NOT NULL, answered_at REAL NOT NULL) WITHOUT ROWID;
 """
-_INDEX = "CREATE INDEX rows_by_key ON rows (key)"
+_INDEX = "CREATE INDEX rows_by_key ON rows (key, images, error)"
+"""What is asked in the order of ``answers``, so that both are read from one end to the other, and without the texts."""
+_REMEMBERED = 4096
 _INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (" + ",".join("?" * 16) + ")"
-_INSERT_ROW = "INSERT INTO rows VALUES (" + ",".join("?" * 15) + ")"
+_STORED_ROWS = (
+    "SELECT job, row, key, data_index, image_path, images, question, reference, doc_class, question_type, split, "
+    "answer_bbox, ifnull(error, ''), notes, details FROM rows ORDER BY job, row"
+)
+_INSERT_ROW = "INSERT INTO rows VALUES (?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,''),?,?)"
+
+
+_Values = tuple[Any, ...]
+"""Values of one row of a table."""
 
 
 class PlannedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of one job as planned.
 
-    ``error`` is set when it cannot be asked at all; ``details`` is what :func:`vlmhb.data.details.details_of` makes.
+    Attributes:
+        job: the job's number.
+        sample: the row of the dataset.
+        key: what its answer is stored under; None where it cannot be asked.
+        images: the files of its images.
+        question: what is asked, the row's own question or that of a prompt collection.
+        error: why it cannot be asked at all.
+        notes: what the user should know about it.
     """
 
     job: int
-    row: int
+    sample: Sample
     key: bytes | None
-    data_index: str
-    image_path: str
-    images: tuple[str, ...]
+    images: tuple[str, ...] = ()
     question: str
-    reference: str
-    doc_class: str
-    question_type: str
-    split: str
-    answer_bbox: str
     error: str | None = None
     notes: tuple[str, ...] = ()
-    details: str = ""
 
 
 class PendingQuestion(msgspec.Struct, frozen=True):
@@ -123,16 +135,34 @@ class RunStore:
     def replace_plan(self, jobs: dict[int, dict[str, Any]], rows: Iterable[PlannedRow]) -> None:
         """Store the plan of this run in place of the one before, all of it or nothing.
 
-        The index is made when the rows are there: sorted, it takes a fraction of the time of one key after another.
+        Rows up to the first that is another than before stay where they are: to read costs less than to write. The
+        index is made when all are there: sorted, it takes a fraction of the time of one key after another.
         """
         with self._transaction():
-            self._db.execute("DROP INDEX rows_by_key")
-            self._db.execute("DELETE FROM rows")
             self._db.execute("DELETE FROM jobs")
             descriptions = [(job, msgspec.json.encode(text).decode()) for job, text in jobs.items()]
             self._db.executemany("INSERT INTO jobs VALUES (?, ?, NULL)", descriptions)
-            self._db.executemany(_INSERT_ROW, (_row_values(row) for row in rows))
-            self._db.execute(_INDEX)
+            values = map(_row_values, rows)
+            kept, changed, ended = self._compare_rows(values)
+            if changed or not ended:
+                self._db.execute("DROP INDEX rows_by_key")
+                self._db.execute("DELETE FROM rows WHERE (job, row) > (?, ?)", kept)
+                self._db.executemany(_INSERT_ROW, itertools.chain(changed, values))
+                self._db.execute(_INDEX)
+
+    def _compare_rows(self, values: Iterator[_Values]) -> tuple[_Values, list[_Values], bool]:
+        """Take values from the iterator while the rows of the plan before are the same.
+
+        Returns:
+            Job and row of the last that is the same, what was taken beyond it, and whether the plan before ended there.
+        """
+        kept: _Values = (-1, -1)
+        with closing(self._db.execute(_STORED_ROWS)) as stored:
+            for new in values:
+                if new != stored.fetchone():
+                    return kept, [new], False
+                kept = new[:2]
+            return kept, [], stored.fetchone() is None
 
     def jobs(self) -> dict[int, dict[str, Any]]:
         """The descriptions of the plan's jobs, with ``failure`` when a job could not be run."""
@@ -186,11 +216,14 @@ class RunStore:
     def pending(self, jobs: Iterable[int]) -> Iterator[PendingQuestion]:
         """The questions of these jobs without an answer, each once, those about one page together."""
         query = (
-            f"SELECT r.key, min(r.job), r.images, r.question, r.details {_pending_from(jobs)} "
-            "GROUP BY r.key ORDER BY min(r.job), r.images, min(r.row)"
-        )
+            f"SELECT r.key, min(r.job) AS job, r.row AS row, r.images AS images {_pending_from(jobs)} "
+            "GROUP BY r.key ORDER BY job, images, row"
+        )  # sorted without the texts, which are looked up one by one
+        texts = "SELECT question, details FROM rows WHERE job = ? AND row = ?"
         with closing(self._connect()) as reader:
-            for key, job, images, question, details in reader.execute(query):
+            lookup = reader.cursor()
+            for key, job, row, images in reader.execute(query):
+                question, details = lookup.execute(texts, (job, row)).fetchone()
                 paths = tuple(msgspec.json.decode(images))
                 yield PendingQuestion(key, job, paths, question, read_details(details).json_schema)
 
@@ -216,7 +249,8 @@ class RunStore:
     def counts(self) -> dict[str, int]:
         """Rows of the plan by status: ``ok``, ``error``, ``missing``."""
         found = dict.fromkeys(("ok", "error", "missing"), 0)
-        found.update(self._db.execute(f"SELECT {STATUS} AS status, count(*) {ROWS_AND_ANSWERS} GROUP BY status"))
+        query = f"SELECT {STATUS} AS status, count(*) {_BY_KEY} CROSS JOIN jobs j USING (job) GROUP BY status"
+        found.update(self._db.execute(query))
         return found
 
     def columns(self) -> list[str]:
@@ -228,22 +262,28 @@ class RunStore:
 
     def dataset_digests(self) -> dict[str, str]:
         """A digest per dataset folder of its planned questions, references and image files."""
-        digests = {}
-        for (dataset,) in self._db.execute("SELECT DISTINCT description ->> 'dataset_path' FROM jobs").fetchall():
-            total = hashlib.sha256()
-            query = (
-                "SELECT DISTINCT r.row, r.images, r.question, r.reference, r.error, r.details "
-                "FROM rows r JOIN jobs j USING (job) WHERE j.description ->> 'dataset_path' = ? ORDER BY r.row"
-            )
-            for row, images, *texts in self._db.execute(query, (dataset,)):
-                seen = [self._digest_of(path) for path in msgspec.json.decode(images)]
-                total.update(msgspec.json.encode((row, seen, *texts)))
-            digests[dataset] = f"sha256:{total.hexdigest()}"
-        return digests
+        jobs: dict[str, list[int]] = {}
+        for job, dataset in self._db.execute("SELECT job, description ->> 'dataset_path' FROM jobs"):
+            jobs.setdefault(dataset, []).append(job)
+        return {dataset: f"sha256:{self._digest_of_rows(numbers)}" for dataset, numbers in jobs.items()}
 
-    def _digest_of(self, path: str) -> str:
-        found = self._db.execute("SELECT digest FROM images WHERE path = ?", (path,)).fetchone()
-        return found[0] if found else ""
+    def _digest_of_rows(self, jobs: list[int]) -> str:
+        """The digest of what these jobs, all on one dataset, were planned to ask; what they share counts once."""
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def digests(images: str) -> list[str]:
+            query = "SELECT digest FROM images WHERE path = ?"
+            found = [self._db.execute(query, (path,)).fetchone() for path in msgspec.json.decode(images)]
+            return [row[0] if row else "" for row in found]
+
+        total = hashlib.sha256()
+        query = (
+            f"SELECT {'DISTINCT' if len(jobs) > 1 else ''} row, images, question, reference, error, details "
+            f"FROM rows WHERE job IN ({_numbers(jobs)}) ORDER BY row"
+        )
+        for row, images, *texts in self._db.execute(query):
+            total.update(msgspec.json.encode((row, digests(images), *texts)))
+        return total.hexdigest()
 
     def close(self) -> None:
         """Close the database, folding the write-ahead log into the file."""
@@ -267,6 +307,7 @@ def finish_reason_of(description: dict[str, Any]) -> str:
     return "NULL" if description["backend"] == ELSEWHERE else "a.finish_reason"
 
 
+_BY_KEY = "FROM rows r INDEXED BY rows_by_key LEFT JOIN answers a ON a.key = r.key"
 ROWS_AND_ANSWERS = "FROM rows r JOIN jobs j USING (job) LEFT JOIN answers a ON a.key = r.key"
 ERROR = "coalesce(r.error, CASE WHEN a.ok THEN NULL ELSE coalesce(a.error, j.failure) END)"
 STATUS = (
@@ -302,12 +343,12 @@ def storable(text: str) -> str:
     return text
 
 
+def _numbers(jobs: Iterable[int]) -> str:
+    return ",".join(str(int(job)) for job in jobs)
+
+
 def _pending_from(jobs: Iterable[int]) -> str:
-    wanted = ",".join(str(int(job)) for job in jobs)
-    return (
-        "FROM rows r LEFT JOIN answers a ON a.key = r.key "
-        f"WHERE r.job IN ({wanted}) AND r.error IS NULL AND coalesce(a.ok, 0) = 0"
-    )
+    return f"{_BY_KEY} WHERE r.job IN ({_numbers(jobs)}) AND r.error IS NULL AND coalesce(a.ok, 0) = 0"
 
 
 def _answer_values(key: bytes, result: GenerationResult) -> tuple[Any, ...]:
@@ -332,21 +373,29 @@ def _answer_values(key: bytes, result: GenerationResult) -> tuple[Any, ...]:
     )
 
 
-def _row_values(row: PlannedRow) -> tuple[Any, ...]:
+def _row_values(row: PlannedRow) -> _Values:
+    """The values of :data:`_INSERT_ROW`: without bytes and None, for which sqlite3 looks for an adapter each time."""
+    sample = row.sample
     return (
         row.job,
-        row.row,
-        row.key,
-        row.data_index,
-        row.image_path,
-        msgspec.json.encode(row.images).decode(),
+        sample.row,
+        bytearray(row.key) if row.key else None,
+        sample.data_index,
+        "|".join(sample.images),
+        _list(row.images),
         row.question,
-        row.reference,
-        row.doc_class,
-        row.question_type,
-        row.split,
-        row.answer_bbox,
-        row.error,
-        msgspec.json.encode(row.notes).decode(),
-        row.details,
+        sample.reference,
+        sample.doc_class,
+        sample.question_type,
+        sample.split,
+        sample.answer_bbox,
+        row.error or "",
+        _list(row.notes),
+        details_of(sample),
     )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _list(texts: tuple[str, ...]) -> str:
+    """The texts as JSON; rows that follow each other often have the same."""
+    return msgspec.json.encode(texts).decode()
