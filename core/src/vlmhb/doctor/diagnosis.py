@@ -113,7 +113,7 @@ def diagnose(
         facts = found if facts is None or (found and found.parameters) else facts
         verdicts += _verdicts(engines, backend, spec, answer, files[-1])
     dtype, context = _dtype(folder, spec), context_length(folder, spec)
-    family = family_of(folder.model_type)
+    family = family_of(folder.model_type, folder.processor_class)
     return Diagnosis(
         model=model,
         path=str(folder.path),

@@ -15,7 +15,7 @@ from vlmhb.prompting.encoding import kept_positions, put_back_literals
 from vlmhb.prompting.families import family_of
 from vlmhb.prompting.folder import ModelFolder, open_model_folder, stop_token_ids
 from vlmhb.prompting.images import ReadyImages
-from vlmhb.prompting.literals import Literals
+from vlmhb.prompting.literals import MARKER, Literals
 from vlmhb.prompting.template import ChatTemplate
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class PromptBuilder:
         self.processor = _load_processor(self.folder, spec)
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
         self.takes_images = hasattr(self.processor, "image_processor")
-        family = family_of(self.folder.model_type) if self.takes_images else family_of("")
+        kind = type(self.processor).__name__
+        family = family_of(self.folder.model_type, kind) if self.takes_images else family_of("")
         self.family = family(spec, self.processor)
         self._ready_tokenizer()
         self._places_images = self.takes_images and self.family.places_images
@@ -85,7 +86,9 @@ class PromptBuilder:
         self._literals = Literals(self.tokenizer, self.processor, self._template.source)
         limits = [limit for limit in (spec.max_images, self.family.max_images) if limit is not None]
         self.max_images = min(limits, default=None)
-        self.stop_ids = stop_token_ids(self.folder, self.tokenizer)
+        ends = self.tokenizer.convert_tokens_to_ids(list(self.family.stop_words))
+        self.stop_ids = tuple(sorted({*stop_token_ids(self.folder, self.tokenizer), *ends}))
+        self._silent = {*self.stop_ids, self.tokenizer.bos_token_id, self.tokenizer.pad_token_id}
         self.notes = self.family.notes
         self.placeholder_id = self._last_id(self._template.image_text)
         self._images = ReadyImages(self.family)
@@ -104,9 +107,7 @@ class PromptBuilder:
         """
         self.check(request)
         pictures = [self._images.get(image) for image in request.images]
-        arranged, template_notes = self._template.arrange(request.messages)
-        messages, words = self._hide_literals(arranged)
-        text = self._template.render(messages)
+        text, words, written = self._write(request)
         self._check_placeholders(text, len(pictures))
         encoded = self.tokenizer(text, **self._text_options(text))["input_ids"]
         ids = self._literals.put_back(encoded, words)
@@ -119,7 +120,7 @@ class PromptBuilder:
             text=text,
             token_ids=tuple(ids),
             literals=words,
-            notes=(*notes, *template_notes),
+            notes=(*notes, *written),
         )
 
     def check(self, request: GenerationRequest) -> None:
@@ -142,6 +143,8 @@ class PromptBuilder:
             )
         if self.max_images is not None and count > self.max_images:
             raise RequestError(f"the request has {count} images and the limit is {self.max_images} in one prompt.")
+        if count < self.family.min_images:
+            raise RequestError("the request has no image, and this model only reads images.", "unsupported")
 
     def encode(self, prompts: Sequence[PreparedPrompt]) -> Any:
         """The processor's tensors for a batch, padded, placeholders expanded.
@@ -158,12 +161,14 @@ class PromptBuilder:
         """
         if prompts[0].images and not self.family.together([prompt.images for prompt in prompts]):
             raise RequestError("these pictures must not share a batch with this model.", kind="unsupported")
+        if self.family.same_length and len({len(prompt.token_ids) for prompt in prompts}) > 1:
+            raise RequestError("prompts of other lengths must not share a batch with this model.", kind="unsupported")
         texts = [prompt.text for prompt in prompts]
         options = {**self._text_options(texts[0]), "padding": True, "return_tensors": "pt"}
         try:
             if self.takes_images:
-                pictures = self.family.batched([prompt.images for prompt in prompts]) if prompts[0].images else None
-                batch = self.processor(text=texts, images=pictures, **options, **self.family.processor_options)
+                pictures = [prompt.images for prompt in prompts] if prompts[0].images else None
+                batch = self.family.encode(self.processor, texts, pictures, options)
             else:
                 batch = self.tokenizer(texts, **options)
         except (ValueError, TypeError, IndexError, KeyError, RuntimeError) as error:
@@ -185,8 +190,13 @@ class PromptBuilder:
         return total
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of ids, without special tokens; bytes of an unfinished character become U+FFFD."""
-        text: str = self.tokenizer.decode(list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        """The text of ids; bytes of an unfinished character become U+FFFD.
+
+        Without special tokens; where the family writes its answers in them, without those that begin, end and pad.
+        """
+        kept = self.family.tokens_in_answers
+        ids = [token for token in token_ids if token not in self._silent] if kept else list(token_ids)
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=not kept, clean_up_tokenization_spaces=False)
         return text
 
     def answer_text(self, token_ids: Sequence[int], stop: Sequence[str] = ()) -> str:
@@ -194,6 +204,18 @@ class PromptBuilder:
         text = self.decode(token_ids)
         cuts = [place for place in (text.find(word) for word in stop) if place >= 0]
         return text[: min(cuts)] if cuts else text
+
+    def _write(self, request: GenerationRequest) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """The prompt's text, the words that its markers stand for, and notes."""
+        arranged, notes = self._template.arrange(request.messages)
+        messages, words = self._hide_literals(arranged)
+        if not self.has_template and self.family.written_in_tokens(request.text):
+            messages = list(arranged)
+        text = self._template.render(messages)
+        if self.has_template:
+            return text, words, notes
+        text, notes = self.family.plain_prompt(text, self.folder)
+        return text, words if MARKER in text else (), notes
 
     def _hide_literals(self, messages: Sequence[Message]) -> tuple[list[Message], tuple[str, ...]]:
         hidden: list[Message] = []
@@ -225,7 +247,7 @@ class PromptBuilder:
     def _text_options(self, text: str) -> dict[str, Any]:
         """Whether the tokenizer adds its own begin token: the rule of transformers' ``apply_chat_template``."""
         if not self._template.source:
-            return {}
+            return {} if self.family.adds_begin else {"add_special_tokens": False}
         begin = self.tokenizer.bos_token
         if not self.takes_images or (begin is not None and text.startswith(begin)):
             return {"add_special_tokens": False}

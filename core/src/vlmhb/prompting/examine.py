@@ -64,7 +64,10 @@ def page_tokens(builder: PromptBuilder) -> int | None:
         prepared = builder.prepare(GenerationRequest.ask("page", "What is this?", images))
         return int(builder.encode([prepared])["input_ids"].shape[1])
 
-    return length(ImageInput(data=page.getvalue())) - length()
+    image = ImageInput(data=page.getvalue())
+    if builder.family.min_images:  # there is no prompt without it to compare with
+        return length(image) - len(builder.prepare(GenerationRequest.ask("page", "What is this?", [image])).token_ids)
+    return length(image) - length()
 
 
 def model_facts(builder: PromptBuilder, config: Any, parameters: int | None = None) -> tuple[ModelFacts, list[str]]:

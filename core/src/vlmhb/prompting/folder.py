@@ -70,7 +70,7 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text_config(self) -> dict[str, Any]:
         """The language model's part of the config: a nested one where there is one, else the whole."""
-        for name in ("text_config", "llm_config", "language_config"):
+        for name in ("text_config", "llm_config", "language_config", "decoder"):
             if isinstance(self.config.get(name), dict):
                 nested: dict[str, Any] = self.config[name]
                 return nested
@@ -93,6 +93,12 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
     def has_processor(self) -> bool:
         """Whether the folder holds a processor for images, and so is more than a text model."""
         return any((self.path / name).is_file() for name in PROCESSOR_FILES)
+
+    @property
+    def processor_class(self) -> str:
+        """The name of the processor's class, empty where no file says it."""
+        files = (_json_of(self.path / name) for name in (*PROCESSOR_FILES, *_TOKENIZERS))
+        return next((str(file["processor_class"]) for file in files if file.get("processor_class")), "")
 
     @property
     def expects_images(self) -> bool:

@@ -11,7 +11,6 @@ from vlmhb.errors import RequestError
 _PROBE = "vlmhbprobe"
 _PROBE_SYSTEM = "vlmhbsystem"
 
-NO_TEMPLATE_NOTE = "the model has no chat template; the messages were joined as plain text."
 SYSTEM_NOTE = "the model's chat template has no system turn; the system prompt was put in front of the question."
 _JOINT = "\n\n"
 
@@ -44,7 +43,7 @@ class ChatTemplate:
     def arrange(self, messages: Sequence[Message]) -> tuple[Sequence[Message], tuple[str, ...]]:
         """The messages as the template can say them, and notes about what that changed."""
         if not self.source:
-            return messages, (NO_TEMPLATE_NOTE,)
+            return messages, ()
         if not self._has_system and any(message.role == "system" for message in messages):
             return _without_system(messages), (SYSTEM_NOTE,)
         return messages, ()

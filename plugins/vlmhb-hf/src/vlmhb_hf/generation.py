@@ -46,7 +46,7 @@ class Generation:
             self._model.generate(**inputs, generation_config=config, custom_generate=loop)
         else:
             self._model.generate(
-                **inputs,
+                **self._builder.family.model_inputs(inputs),
                 generation_config=config,
                 logits_processor=LogitsProcessorList([sampling] if sampling else []),
                 stopping_criteria=StoppingCriteriaList([progress]),

@@ -8,13 +8,22 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, GenerationConfig
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    GenerationConfig,
+    PreTrainedConfig,
+)
 from transformers.utils import logging as transformers_logging
 from vlmhb import ModelSpec
 from vlmhb.errors import ModelLoadError
 from vlmhb.prompting import ModelFolder
 
 LOAD_ERRORS = (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError, TypeError, SafetensorError)
+_PARTS = (AutoModel, AutoModelForCausalLM)
+"""What makes the parts of a model that is put together from others."""
 _STRUCTURAL = ("bos_token_id", "pad_token_id", "decoder_start_token_id")
 """Settings of a generation config that belong to the architecture and do not choose tokens."""
 
@@ -117,13 +126,21 @@ def auto_class(config: Any, spec: ModelSpec, *, takes_images: bool) -> Any:
     return AutoModelForImageTextToText if known else AutoModelForCausalLM
 
 
-def default_attention(auto: Any, config: Any) -> str:
-    """``sdpa`` where the class has it; a class from remote code is asked to say so itself."""
-    if type(config) not in auto._model_mapping:
-        return "sdpa"
-    known = auto._model_mapping[type(config)]
+def default_attention(auto: Any, config: Any) -> str | None:
+    """``sdpa`` where the class has it; a class from remote code is asked to say so itself.
+
+    None, which lets transformers choose for each part, where a model put together from others has parts without it.
+    """
+    if not _has_sdpa(auto, config):
+        return "eager"
+    parts = [part for part in vars(config).values() if isinstance(part, PreTrainedConfig)]
+    return "sdpa" if all(_has_sdpa(kind, part) for kind in _PARTS for part in parts) else None
+
+
+def _has_sdpa(auto: Any, config: Any) -> bool:
+    known = auto._model_mapping.get(type(config), ())
     classes = known if isinstance(known, tuple | list) else (known,)
-    return "sdpa" if all(model_class._supports_sdpa for model_class in classes) else "eager"
+    return all(model_class._supports_sdpa for model_class in classes)
 
 
 def device_map(device: str) -> Any:

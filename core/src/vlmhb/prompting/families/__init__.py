@@ -8,11 +8,25 @@ from vlmhb.prompting.families.got_ocr2 import GotOcr2
 from vlmhb.prompting.families.mllama import Mllama
 from vlmhb.prompting.families.phi4_multimodal import Phi4Multimodal
 from vlmhb.prompting.families.qwen_vl import QwenVL
+from vlmhb.prompting.families.readers import Donut, Reader
 
-__all__ = ["Florence2", "GotOcr2", "Mllama", "ModelFamily", "Phi4Multimodal", "QwenVL", "family_of", "register_family"]
+__all__ = [
+    "Donut",
+    "Florence2",
+    "GotOcr2",
+    "Mllama",
+    "ModelFamily",
+    "Phi4Multimodal",
+    "QwenVL",
+    "Reader",
+    "family_of",
+    "register_family",
+]
 
 register_family(QwenVL)
 register_family(Florence2)
 register_family(GotOcr2)
 register_family(Mllama)
 register_family(Phi4Multimodal)
+register_family(Reader)
+register_family(Donut)

@@ -77,14 +77,14 @@ def _ready_text(folder: ModelFolder, spec: ModelSpec, family: Family, content: d
     """See to tokenizer and processor; fits the config to generated ones, and returns what was generated, in words."""
     notes = []
     own_tokenizer = any((folder.path / name).is_file() for name in _TOKENIZERS)
-    wants_images = any(isinstance(content.get(name), dict) for name in ("vision_config", "img_processor"))
+    wants_images = any(isinstance(content.get(name), dict) for name in ("vision_config", "img_processor", "encoder"))
     if own_tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
     else:
         tokenizer = tokens.generated(family.tokens, dict(family.named), family.plain)
         if family.chat:
             tokenizer.chat_template = tokens.template(family.image_text, family.opening)
-        notes.append("its tokenizer and chat template are generated.")
+        notes.append("its tokenizer and chat template are generated." if family.chat else "its tokenizer is generated.")
         _fit_ids(content, family, tokenizer)
     if wants_images and not folder.has_processor:
         family.small_pictures(content)
@@ -124,7 +124,8 @@ def _fit_vocabulary(content: dict[str, Any], count: int) -> None:
 
 
 def _language_parts(content: dict[str, Any]) -> list[dict[str, Any]]:
-    nested = [content[name] for name in ("text_config", "llm_config") if isinstance(content.get(name), dict)]
+    names = ("text_config", "llm_config", "decoder")
+    nested = [content[name] for name in names if isinstance(content.get(name), dict)]
     return [content, *nested]
 
 

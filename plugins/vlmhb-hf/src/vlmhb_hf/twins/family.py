@@ -66,8 +66,9 @@ class Family:
 
 def family_of(config: Mapping[str, Any]) -> Family:
     """The family of a config: by its model type and its vision part's, else by its model type; else the plain one."""
-    vision = config.get("vision_config")
-    kind, inner = config.get("model_type"), vision.get("model_type") if isinstance(vision, Mapping) else None
+    parts = (config.get(name) for name in ("vision_config", "encoder"))
+    vision: Mapping[str, Any] = next((part for part in parts if isinstance(part, Mapping)), {})
+    kind, inner = config.get("model_type"), vision.get("model_type")
     for name in (f"{kind}_{inner}", str(kind)):
         place = f"vlmhb_hf.twins.families.{name.replace('-', '_').replace('.', '_')}"
         if importlib.util.find_spec(place) is not None:
