@@ -41,17 +41,20 @@ class Twins:
                 msgspec.structs.replace(request, return_prompt_ids=True, logprobs=5)
                 for request in questions(twin.image_counts)
             ]
-            self._made[row.name] = twin, EngineAnswers("hf", self._reference(Path(twin.path), asked))
+            trust = {"trust_remote_code": True} if row.trust_remote_code else {}
+            self._made[row.name] = twin, EngineAnswers("hf", self._reference(Path(twin.path), asked, **trust))
         return self._made[row.name]
 
     def now(self, entry: Measured, load: Callable[..., Any]) -> Cell:
         """The same cell, measured here."""
-        twin, reference = self.get(ROWS[entry.family])
+        row = ROWS[entry.family]
+        twin, reference = self.get(row)
         way = entry.cell.implementation
         images = max(1, *twin.image_counts)
+        fields = {"model_impl": way, "max_images": images, "trust_remote_code": row.trust_remote_code}
         answers = ask_engine(
             entry.cell.backend,
-            lambda: load(Path(twin.path), model_impl=way, max_images=images),
+            lambda: load(Path(twin.path), **fields),
             questions(twin.image_counts),
             lambda _: None,
         )

@@ -30,7 +30,8 @@ def twin_of(row: Row, folder: Path) -> Twin:
     """Write the twin of a row."""
     from vlmhb_hf.twins.build import make_twin
 
-    return make_twin(ModelSpec(model_path=str(write_config(row, folder.parent / f"{folder.name}-config"))), folder)
+    source = write_config(row, folder.parent / f"{folder.name}-config")
+    return make_twin(ModelSpec(model_path=str(source), trust_remote_code=row.trust_remote_code), folder)
 
 
 def twin_apart(row: Row, folder: Path) -> Twin:

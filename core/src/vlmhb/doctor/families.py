@@ -18,11 +18,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: what people call it.
         config: the config.json from which its twin is made; what it leaves out is transformers' default.
+        trust_remote_code: whether the twin's folder brings code, which must be run: transformers has no class for it.
         explained: name of an implementation (``vllm native``) -> why its tokens are not those of hf, in a sentence.
     """
 
     name: str
     config: dict[str, Any]
+    trust_remote_code: bool = False
     explained: dict[str, str] = {}
 
     @property

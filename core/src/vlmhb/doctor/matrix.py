@@ -139,7 +139,7 @@ class Survey:
         self._say(f"{row.name}: making its twin and asking {REFERENCE}")
         shutil.rmtree(place, ignore_errors=True)
         source = write_config(row, place / "config")
-        spec = ModelSpec(model_path=str(source))
+        spec = ModelSpec(model_path=str(source), trust_remote_code=row.trust_remote_code)
         twin = make_twin(self._engines, spec, place / "twin", self._say)
         answers = bench.ask(twin_spec(spec, twin, way), questions(twin.image_counts))
         (place / "answers.json").write_bytes(msgspec.json.encode((twin, answers)))
@@ -163,7 +163,8 @@ class Survey:
             )
             return
         twin, reference = self._twins[row.name]
-        spec = twin_spec(ModelSpec(model_path=twin.path), twin, way)
+        source = ModelSpec(model_path=twin.path, trust_remote_code=row.trust_remote_code)
+        spec = twin_spec(source, twin, way)
         asked = questions(twin.image_counts)
         self._say(f"{row.name}: asking {' '.join(way)}")
         was_fresh = bench.is_fresh

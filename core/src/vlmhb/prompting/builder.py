@@ -81,9 +81,10 @@ class PromptBuilder:
         self.family = family(spec, self.processor)
         self._ready_tokenizer()
         self._places_images = self.takes_images and self.family.places_images
-        image_token = (getattr(self.processor, "image_token", None) or "<image>") if self._places_images else None
-        self._template = ChatTemplate(self.processor, image_token)
-        self._literals = Literals(self.tokenizer, self.processor, self._template.source)
+        image_text = self.family.image_text or getattr(self.processor, "image_token", None) or "<image>"
+        self._template = ChatTemplate(self.processor, image_text if self._places_images else None)
+        patterns = self.family.word_patterns
+        self._literals = Literals(self.tokenizer, self.processor, self._template.source, patterns)
         limits = [limit for limit in (spec.max_images, self.family.max_images) if limit is not None]
         self.max_images = min(limits, default=None)
         ends = self.tokenizer.convert_tokens_to_ids(list(self.family.stop_words))
@@ -109,6 +110,7 @@ class PromptBuilder:
         pictures = [self._images.get(image) for image in request.images]
         text, words, written = self._write(request)
         self._check_placeholders(text, len(pictures))
+        text = self.family.numbered(text)
         encoded = self.tokenizer(text, **self._text_options(text))["input_ids"]
         ids = self._literals.put_back(encoded, words)
         if not ids:

@@ -26,14 +26,23 @@ class Literals:
         marker_id: the id that the tokenizer gives to the marker.
     """
 
-    def __init__(self, tokenizer: Any, processor: Any, template: str) -> None:
+    def __init__(self, tokenizer: Any, processor: Any, template: str, patterns: Sequence[str] = ()) -> None:
+        """Set up for one model.
+
+        Args:
+            tokenizer: the model's.
+            processor: the model's.
+            template: the source of its chat template.
+            patterns: regular expressions of further words.
+        """
         from transformers import AddedToken
 
         tokenizer.add_tokens([AddedToken(MARKER, special=True, normalized=False)], special_tokens=True)
         self.marker_id: int = tokenizer.convert_tokens_to_ids(MARKER)
         self._tokenizer = tokenizer
         words = _control_words(tokenizer, processor, template)
-        self._pattern = re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
+        escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))
+        self._pattern = re.compile("|".join([*escaped, *patterns]))
         self._plain: dict[str, tuple[int, ...]] = {}
 
     def hide(self, text: str) -> tuple[str, tuple[str, ...]]:

@@ -24,6 +24,9 @@ class ModelFamily:
         processors: names of processor classes that it serves, whatever the model type: several families may share one
             model type and differ in their processors.
         places_images: whether the prompt's text says where an image stands; otherwise the processor decides.
+        image_text: what stands for an image in the text; None takes the processor's ``image_token``.
+        word_patterns: regular expressions of words that the processor would take for more than text, besides the
+            tokenizer's special tokens.
         padding_side: where shorter prompts of a batch are filled up; models that generate from the prompt's end want
             ``left``, encoders that count positions from the beginning ``right``.
         min_images, max_images: fewest and most images that the architecture takes in one prompt; None is any number.
@@ -38,6 +41,8 @@ class ModelFamily:
     model_types: ClassVar[tuple[str, ...]] = ()
     processors: ClassVar[tuple[str, ...]] = ()
     places_images: ClassVar[bool] = True
+    image_text: ClassVar[str | None] = None
+    word_patterns: ClassVar[tuple[str, ...]] = ()
     padding_side: ClassVar[Literal["left", "right"]] = "left"
     min_images: ClassVar[int] = 0
     max_images: ClassVar[int | None] = None
@@ -94,6 +99,10 @@ class ModelFamily:
             RequestError: the model cannot be asked this.
         """
         return text, (NO_TEMPLATE_NOTE,)
+
+    def numbered(self, text: str) -> str:
+        """A prompt as the processor wants it, where its placeholders are numbered."""
+        return text
 
     def encode(
         self,

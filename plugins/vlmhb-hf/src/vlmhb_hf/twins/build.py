@@ -40,9 +40,10 @@ def make_twin(spec: ModelSpec, out: Path) -> Twin:
         ModelLoadError: the architecture is not known or cannot be made small; the message says why.
     """
     folder = open_model_folder(spec)
-    config = read_config(folder, spec)
     out.mkdir(parents=True, exist_ok=True)
     _copy_small_files(folder.path, out)
+    folder = _with_code(folder, spec, out)
+    config = read_config(folder, spec)
     family = family_of(config.to_dict())
     try:
         content = _small(config, family)
@@ -62,6 +63,27 @@ def _copy_small_files(source: Path, out: Path) -> None:
     for file in source.iterdir():
         if file.is_file() and file.name not in _CONFIGS and not file.name.endswith(_LEFT_OUT):
             shutil.copyfile(file, out / file.name)
+
+
+def _with_code(folder: ModelFolder, spec: ModelSpec, out: Path) -> ModelFolder:
+    """The folder as it is, or, where transformers has no classes for it and it brings none, with those of its family.
+
+    Raises:
+        ModelLoadError: it needs such code, and the spec does not allow to run any.
+    """
+    family = family_of(folder.config)
+    if not family.code or "auto_map" in folder.config:
+        return folder
+    if not spec.trust_remote_code:
+        raise ModelLoadError(
+            f"the installed transformers does not know the architecture {folder.model_type!r}; it runs from a folder "
+            "that brings its own Python code, when trust_remote_code is true."
+        )
+    for file in (Path(__file__).parent / "code" / family.code).glob("[!_]*.py"):
+        shutil.copyfile(file, out / file.name)
+    content = {**folder.config, "auto_map": dict(family.auto_map)}
+    (out / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    return open_model_folder(ModelSpec(model_path=str(out)))
 
 
 def _small(config: Any, family: Family) -> dict[str, Any]:

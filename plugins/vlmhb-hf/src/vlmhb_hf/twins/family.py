@@ -22,6 +22,8 @@ class Family:
         chat: whether the family has a chat template at all.
         opening: what each generated prompt begins with.
         tokens, named, plain: the generated tokenizer's further tokens, see :func:`vlmhb_hf.twins.tokens.generated`.
+        code: the folder below ``twins/code`` whose files the twin's folder brings, where transformers has no classes.
+        auto_map: which of its classes ``trust_remote_code`` loads, as config.json says it.
         ids: entry of the config (``vision_config.image_token_id``) -> the token whose id it holds.
         embedding: standard deviation of the embeddings; None takes 1.0, and 0.2 where they are the output layer too:
             with 1.0 such a model says one token for ever, and faults stay hidden.
@@ -35,6 +37,8 @@ class Family:
     tokens: ClassVar[tuple[str, ...]] = ()
     named: ClassVar[Mapping[str, str]] = {}
     plain: ClassVar[tuple[str, ...]] = ()
+    code: ClassVar[str] = ""
+    auto_map: ClassVar[Mapping[str, str]] = {}
     ids: ClassVar[Mapping[str, str]] = {}
     embedding: ClassVar[float | None] = None
     gain: ClassVar[float | None] = None

@@ -1,0 +1,1 @@
+"""Phi-3-Vision: what a folder of it brings."""
