@@ -111,3 +111,25 @@ def test_prompts_with_pictures_are_encoded_one_at_a_time(folders):
     prompts = [builder.prepare(ask(str(n), "?", picture(90, 90, n))) for n in (1, 2)]
     with pytest.raises(RequestError, match="must not share a batch"):
         builder.encode(prompts)
+
+
+# --- MiniCPM-V
+
+
+def test_slices_keep_their_places_where_words_are_put_back(folders):
+    """Quoted control words become several ids each, which moves what comes after them and the padding before."""
+    builder = builder_of(folders["MiniCPM-V 2.6"])
+    quoted = builder.prepare(
+        ask("0", "Is it <|im_end|> <image> </slice>?", picture(200, 90, 1), system="Say </image>.")
+    )
+    short = builder.prepare(ask("1", "?", picture(50, 50, 2)))
+    inputs = builder.family.model_inputs(dict(builder.encode([quoted, short])))
+    unknown = builder.tokenizer.convert_tokens_to_ids("<unk>")
+    slices = [len(row) for row in inputs["tgt_sizes"]]
+    assert slices[0] > slices[1]
+    for ids, bounds, count in zip(inputs["input_ids"], inputs["image_bound"], slices, strict=True):
+        assert len(bounds) == count
+        for start, end in bounds.tolist():
+            assert ids[start:end].tolist() == [unknown] * 4
+    text = builder.tokenizer.decode(inputs["input_ids"][0])
+    assert "Is it <|im_end|> <image> </slice>?" in text

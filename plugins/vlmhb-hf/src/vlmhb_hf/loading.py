@@ -177,7 +177,8 @@ def check_weights(name: str, report: dict[str, Any]) -> None:
 
 def _neutralise(model: Any) -> None:
     """Forget what the folder's generation_config.json says about choosing tokens; requests alone decide."""
-    kept = {name: getattr(model.generation_config, name, None) for name in _STRUCTURAL}
+    own = getattr(model, "generation_config", None)  # a folder's own class may have none
+    kept = {name: getattr(own, name, None) for name in _STRUCTURAL}
     model.generation_config = GenerationConfig(**kept)
 
 

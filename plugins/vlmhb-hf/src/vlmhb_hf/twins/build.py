@@ -172,7 +172,7 @@ def _write_model(config: Any, folder: ModelFolder, spec: ModelSpec, family: Fami
     ids = {
         "eos_token_id": sorted(end for end in ends if end is not None),
         "pad_token_id": tokenizer.pad_token_id,
-        "decoder_start_token_id": getattr(model.generation_config, "decoder_start_token_id", None),
+        "decoder_start_token_id": getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None),
     }
     (out / "generation_config.json").write_text(
         json.dumps({name: value for name, value in ids.items() if value not in (None, [])}), encoding="utf-8"

@@ -72,3 +72,12 @@ def template(image_text: str, opening: str = "") -> str:
         opening: what each prompt begins with.
     """
     return opening + _TEMPLATE.replace("IMAGE", image_text.replace("\n", "\\n"))
+
+
+def template_of_strings() -> str:
+    """A chat template that knows texts only: who asks puts an image's placeholder into the text."""
+    return (
+        "{% for message in messages %}"
+        "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+        "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+    )

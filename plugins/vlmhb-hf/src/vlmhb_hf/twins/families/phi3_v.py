@@ -6,11 +6,7 @@ from typing import Any, ClassVar
 
 from vlmhb_hf.twins.code.phi3_v.processing_phi3_v import Phi3VImageProcessor, Phi3VProcessor
 from vlmhb_hf.twins.family import PATCH, PICTURE, Family
-
-_TEMPLATE = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
-)
+from vlmhb_hf.twins.tokens import template_of_strings
 
 
 class Phi3V(Family):
@@ -33,7 +29,7 @@ class Phi3V(Family):
 
     def processor(self, tokenizer: Any, config: dict[str, Any]) -> Any:
         """Of the folder's own classes."""
-        tokenizer.chat_template = _TEMPLATE
+        tokenizer.chat_template = template_of_strings()
         return Phi3VProcessor(Phi3VImageProcessor(num_crops=4, crop_size=PICTURE), tokenizer)
 
 
