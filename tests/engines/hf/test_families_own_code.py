@@ -6,6 +6,7 @@ The code of the twins is that of ``vlmhb_hf.twins.code``, written to the documen
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,27 @@ def test_slices_keep_their_places_where_words_are_put_back(folders):
             assert ids[start:end].tolist() == [unknown] * 4
     text = builder.tokenizer.decode(inputs["input_ids"][0])
     assert "Is it <|im_end|> <image> </slice>?" in text
+
+
+# --- DeepSeek-OCR
+
+
+@pytest.fixture
+def deepseek_ocr(folders, tmp_path):
+    """The first DeepSeek-OCR, as its folder is documented: own model code, and a processor that only its code uses."""
+    folder = shutil.copytree(folders["MiniCPM-V 2.6"], tmp_path / "deepseek-ocr")
+    for name in ("processing_minicpmv.py", "image_processing_minicpmv.py", "processor_config.json"):
+        (folder / name).unlink()
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "deepseek_vl_v2", "architectures": ["DeepseekOCRForCausalLM"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "processor_config.json").write_text(json.dumps({"processor_class": "DeepseekVLV2Processor"}))
+    return folder
+
+
+def test_the_first_deepseek_ocr_is_refused_for_want_of_a_processor(deepseek_ocr):
+    """transformers knows DeepSeek-OCR 2; the first one prepares pictures inside of its own ``infer``."""
+    with pytest.raises(ModelLoadError, match="trust_remote_code"):
+        loaded(deepseek_ocr)
+    with pytest.raises(ModelLoadError, match="does not know DeepseekVLV2Processor"):
+        loaded(deepseek_ocr, trust_remote_code=True)

@@ -285,7 +285,15 @@ def _load_processor(folder: ModelFolder, spec: ModelSpec) -> Any:
 
     auto = AutoProcessor if folder.has_processor else AutoTokenizer
     try:
-        return auto.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
+        loaded = auto.from_pretrained(str(folder.path), trust_remote_code=spec.trust_remote_code)
     except Exception as error:  # the processor's own code runs in there, and tokenizers raises plain Exception
         what = "processor" if folder.has_processor else "tokenizer"
         raise ModelLoadError(f"the {what} of {Path(folder.path).name} cannot be loaded: {error}") from error
+    # What is not known is silently the tokenizer alone. Own code that may not run is refused with the config.
+    unknown = folder.has_processor and not hasattr(loaded, "image_processor")
+    if unknown and (spec.trust_remote_code or not folder.own_code):
+        raise ModelLoadError(
+            f"the processor of {folder.path.name} cannot be loaded: the installed transformers does not know "
+            f"{folder.processor_class or 'its class'}, and the folder brings no code for it."
+        )
+    return loaded

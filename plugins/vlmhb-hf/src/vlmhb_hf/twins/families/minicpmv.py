@@ -41,7 +41,7 @@ class MiniCPMV(Family):
 
     def processor(self, tokenizer: Any, config: dict[str, Any]) -> Any:
         """Of the folder's own classes."""
-        tokenizer.bos_token = "<|im_start|>"
+        tokenizer.bos_token, tokenizer.unk_token = "<|im_start|>", "<unk>"
         tokenizer.chat_template = template_of_strings()
         pictures = MiniCPMVImageProcessor(max_slice_nums=4, scale_resolution=PICTURE, image_feature_size=_QUERIES)
         return MiniCPMVProcessor(pictures, tokenizer)
