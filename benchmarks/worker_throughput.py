@@ -1,8 +1,8 @@
 """What the worker costs: the same requests through a worker and directly on the same engine in the same environment.
 
-Both hold the model loaded; rounds alternate between them. ``direct`` is a process of the engine's environment that
-calls ``generate_requests`` in a loop; ``worker`` is ``vlmhb.worker`` with this process as its owner. Exit code 1 when
-the worker's requests a second are less than 0.95 of the direct ones.
+Both hold the model loaded; rounds alternate between them, and the one whose turn it is not is stopped. ``direct`` is a
+process of the engine's environment that calls ``generate_requests`` in a loop; ``worker`` is ``vlmhb.worker`` with this
+process as its owner. Exit code 1 when the worker's requests a second are less than 0.95 of the direct ones.
 
 The engines are the scripted one of the tests (2 ms an answer, more than any real engine's rate), in an environment made
 for it, and the real ones that have an environment, with the demo's random model and a page of it.
@@ -11,6 +11,7 @@ for it, and the real ones that have an environment, with the demo's random model
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
+import psutil
 from _engines import installed
 from _results import record
 
@@ -107,13 +109,31 @@ def directly(options: argparse.Namespace) -> tuple[Callable[[], tuple[float, int
     return answer, end
 
 
+@contextlib.contextmanager
+def resting(processes: set[psutil.Process]) -> Iterator[None]:
+    """Stop processes for a while: an idle engine of SGLang asks for work all the time, and takes a core for it."""
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
 def compare(options: argparse.Namespace) -> float:
     """Run the alternating rounds and return the ratio of the median rates."""
-    ways = {"direct": directly(options), "worker": through_worker(options)}
+    ways = {"direct": directly(options)}
+    mine = {"direct": set(psutil.Process().children(recursive=True))}
+    with resting(mine["direct"]):
+        ways["worker"] = through_worker(options)
+    mine["worker"] = set(psutil.Process().children(recursive=True)) - mine["direct"]
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(options.rounds + 1):
         for name, (answer, _) in ways.items():
-            seconds, count = answer()
+            other = "worker" if name == "direct" else "direct"
+            with resting(mine[other]):
+                seconds, count = answer()
             assert count == options.requests, f"{name}: {count} of {options.requests} requests were answered"
             if number:  # the first round warms up
                 rates[name].append(count / seconds)
