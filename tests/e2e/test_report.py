@@ -72,6 +72,24 @@ def test_scoring_again_brings_the_report_up_to_date(config: Path, tmp_path: Path
     assert "ANLS" in text_of(tmp_path / "out" / "report")
 
 
+def test_a_benchmark_in_the_runs_folder_is_a_section(config: Path, tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "out"
+    cli("run", config, "--out", out, code=1)
+    assert 'id="bench"' not in text_of(out / "report")
+    workload = ("--pages", "1", "--size", "200x280", "--questions", "2", "--repeats", "1")
+    cli("bench", "<b>tiny</b>", "-b", "hf,vllm", *workload, "--out", out / "bench")
+    cli("report", out)
+    page = text_of(out / "report")
+    assert '<section id="bench"' in page
+    assert "&lt;b&gt;tiny&lt;/b&gt;: hf, vllm" in page
+    assert "<b>tiny" not in page
+    assert "Latency over throughput" in page
+    assert "| requests/s |" in (out / "report" / "report.md").read_text(encoding="utf-8")
+    (out / "bench" / "bench.json").write_text("{}", encoding="utf-8")
+    cli("report", out)
+    assert "is no result of vlmhb bench" in text_of(out / "report")
+
+
 @pytest.mark.parametrize(("case", "said"), [("C14", "7.000"), ("C18", "0.667"), ("C26", "n/a <small>n=2, ✗2</small>")])
 def test_cases(case: str, said: str, tmp_path: Path, cli: Cli) -> None:
     folder = Path(shutil.copytree(CASES / case, tmp_path / case))

@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from vlmhb.bench.arrivals import AT_ONCE
 from vlmhb.bench.figures import Figures
 from vlmhb.bench.result import Bench
 from vlmhb.bench.tables import engines_table, number, sweep_table
 from vlmhb.report.plot import Point, scatter
-from vlmhb.report.render import Cell, Table, asset, template
+from vlmhb.report.render import Cell, Table, asset, markdown_text, template
 from vlmhb.report.texts import Texts
+
+
+class Part(NamedTuple):
+    """What is told under one heading: a plot where there is one, tables, and sentences."""
+
+    name: str
+    title: str
+    plot: Any
+    tables: Sequence[Table]
+    lines: Sequence[str]
+
+    def html(self) -> Any:
+        """As markup."""
+        from markupsafe import Markup
+
+        figure = Markup("<figure>{}</figure>").format(self.plot) if self.plot else Markup("")
+        return figure + template("tables.html.j2", tables=self.tables, notes=self.lines)
+
+    def markdown(self) -> str:
+        """The tables and sentences for Markdown."""
+        tables = "\n".join(table.markdown() for table in self.tables)
+        return tables + "".join(f"\n- {markdown_text(line)}" for line in self.lines) + "\n"
 
 
 def page(bench: Bench, found: Sequence[Figures]) -> str:
     """The whole page, which opens offline."""
     from markupsafe import Markup
 
-    from vlmhb.bench.save import notes
-
     text = Texts("en")
-    about = [
-        bench.workload,
-        f"at most {bench.max_tokens} tokens an answer, greedy; {bench.repeats} repeats",
-        f"{bench.machine.get('processor')}, {bench.machine.get('cores')} cores, {bench.machine.get('system')}",
-        *(f"{engine.name}: {engine.engine} {engine.engine_version}" for engine in bench.engines),
-        *notes(bench, found),
-    ]
-    tables = [_table("All requests at once", engines_table(bench, found))]
-    parts = [{"name": "figures", "title": "Figures", "html": _fragment(tables, about), "files": ()}]
-    if plot := _plot(found):
-        swept = sweep_table(found)
-        tables = [_table("Ways of requests to come", _numbered(swept, found))] if swept else []
-        html = Markup("<figure>{}</figure>").format(plot) + _fragment(tables, [])
-        parts.append({"name": "latency", "title": "Latency and throughput", "html": html, "files": ()})
+    shown = [{"name": p.name, "title": p.title, "html": p.html(), "files": ()} for p in parts(bench, found)]
     return template(
         "page.html.j2",
         language="en",
-        title=f"{bench.model}: {', '.join(engine.name for engine in bench.engines)}",
-        parts=parts,
+        title=heading(bench),
+        parts=shown,
         style=Markup(asset("style.css")),  # our own files
         scripts=[Markup(asset("page.js"))],
         texts=Markup("{}"),
@@ -50,8 +57,28 @@ def page(bench: Bench, found: Sequence[Figures]) -> str:
     )
 
 
-def _fragment(tables: Sequence[Table], lines: Sequence[str]) -> Any:
-    return template("tables.html.j2", tables=tables, notes=lines)
+def heading(bench: Bench) -> str:
+    """The model and the engines."""
+    return f"{bench.model}: {', '.join(engine.name for engine in bench.engines)}"
+
+
+def parts(bench: Bench, found: Sequence[Figures]) -> Iterator[Part]:
+    """The figures, and how latency grows with throughput where that was measured."""
+    from vlmhb.bench.save import notes
+
+    about = [
+        bench.workload,
+        f"at most {bench.max_tokens} tokens an answer, greedy; {bench.repeats} repeats",
+        f"{bench.machine.get('processor')}, {bench.machine.get('cores')} cores, {bench.machine.get('system')}",
+        *(f"{engine.name}: {engine.engine} {engine.engine_version}" for engine in bench.engines),
+        *notes(bench, found),
+    ]
+    tables = [_table("All requests at once", engines_table(bench, found))]
+    yield Part("figures", "Figures", None, tables, about)
+    if plot := _plot(found):
+        swept = sweep_table(found)
+        tables = [_table("Ways of requests to come", _numbered(swept, found))] if swept else []
+        yield Part("latency", "Latency and throughput", plot, tables, ())
 
 
 def _table(caption: str, lines: Sequence[Sequence[str]]) -> Table:

@@ -8,8 +8,9 @@ from vlmhb.contract.report import ReportSection
 
 @hookimpl
 def vlmhb_report_sections() -> list[ReportSection]:
-    """Summary, leaderboard, prompts, accuracy against speed, heat map, analysis, samples, speed, failures, manifest."""
+    """The core's sections, in their order."""
     from vlmhb.report.sections.analysis import AnalysisSection
+    from vlmhb.report.sections.bench import BenchSection
     from vlmhb.report.sections.failures import FailuresSection
     from vlmhb.report.sections.heatmap import HeatmapSection
     from vlmhb.report.sections.leaderboard import LeaderboardSection
@@ -29,6 +30,7 @@ def vlmhb_report_sections() -> list[ReportSection]:
         AnalysisSection(),
         SamplesSection(),
         SpeedSection(),
+        BenchSection(),
         FailuresSection(),
         ManifestSection(),
     ]
