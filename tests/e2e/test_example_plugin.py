@@ -105,6 +105,8 @@ def test_the_documentation_names_every_field_of_the_manifest(example_env: Env, c
         assert set(job) == set(tables["manifest-job-fields"].rows)
     for model in manifest["models"]:
         assert set(model) == set(tables["manifest-model-fields"].rows)
+        assert set(model["startup"]) == set(tables["model-startup-fields"].rows)
+    assert set(manifest["startup"]) == set(tables["startup-fields"].rows)
     assert set(manifest["machine"]) == set(re.findall(r"`(\w+)`", tables["manifest-fields"].rows["machine"]["holds"]))
 
 

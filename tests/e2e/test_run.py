@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from support.envs import CORE, Env, make_env
+from support.processes import assert_gone, family, wait_until
 from support.runs import RunResults, read_csv, stored_answers, write_csv
 from support.scripts import ScriptFile
 
@@ -90,6 +91,44 @@ def test_sigkill_at_any_moment_loses_nothing(
     assert len(asked) - 200 <= 200 + kills * 8
     cli("run", config, "--out", out)
     assert script.asked() == asked
+
+
+def test_the_worker_of_the_next_model_is_prepared_while_the_present_one_answers(
+    tmp_path: Path, cli: Cli, script: ScriptFile
+) -> None:
+    make_dataset(tmp_path / "dataset", 30)
+    rows = [{"model_name": name, "model_options": "batch=1,delay=0.05"} for name in ("first", "second")]
+    cli("run", make_config(tmp_path, *rows), "--out", tmp_path / "out")
+    happened = [(entry["model"], entry.get("event", "ask")) for entry in script.log()]
+    prepared = happened.index(("second", "prepare"))
+    assert happened.index(("first", "ask")) < prepared < happened.index(("first", "close"))
+    assert happened.index(("first", "close")) < happened.index(("second", "load")), "never two models at a time"
+    manifest = RunResults(tmp_path / "out").manifest
+    startups = {model["model_name"]: model["startup"] for model in manifest["models"]}
+    assert [startups[name]["prepared_ahead"] for name in ("first", "second")] == [True, True]
+    assert startups["second"]["waited"] < startups["second"]["worker"]
+    assert 0 < manifest["startup"]["config"] < manifest["startup"]["first_answer"]
+    assert startups["first"]["waited"] < manifest["startup"]["first_answer"]
+    assert all(line["status"] == "ok" for line in RunResults(tmp_path / "out").answers)
+
+
+def test_ctrl_c_leaves_no_worker_that_was_prepared(tmp_path: Path, script: ScriptFile, named_env: Env) -> None:
+    make_dataset(tmp_path / "dataset", 60)
+    config = make_config(tmp_path, *({"model_name": n, "model_options": "batch=1,delay=0.05"} for n in ("a", "b")))
+    script.rules({"on": "prepare", "model": "b", "do": "hang"})
+    command = [str(named_env.path / "bin" / "vlmhb"), "run", str(config), "--out", str(tmp_path / "out")]
+    environ = {**os.environ, "VLMHB_SCRIPT": str(script.path)}
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert wait_until(lambda: any(e["model"] == "b" for e in script.log()), 30)
+    below = family(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, "Traceback" in err) == (1, False), err
+    assert len(below) >= 4, "two supervisors and two workers"
+    assert_gone(below)
+    assert [entry["model"] for entry in script.log() if entry.get("event") == "load"] == ["a"]
 
 
 @pytest.mark.parametrize("options", ["batch=4,ahead=30", pytest.param("batch=1", marks=pytest.mark.slow)])

@@ -136,6 +136,8 @@ ELSEWHERE = {
         "manifest-fields",
         "manifest-job-fields",
         "manifest-model-fields",
+        "startup-fields",
+        "model-startup-fields",
         "compare-columns",
     ),  # tests/e2e/test_example_plugin.py
 }

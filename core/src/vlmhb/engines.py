@@ -44,12 +44,12 @@ class Engines(Registry):
             return self._elsewhere[name]
         return super().backend_info(name)
 
-    def launch(self, name: str, say: Callable[[str], None]) -> Launch:
+    def launch(self, name: str, say: Callable[[str], None] | None) -> Launch:
         """Where a worker for a backend is started; an outdated managed environment is made again first.
 
         Args:
             name: the backend.
-            say: told in sentences when an environment is made again.
+            say: told in sentences when an environment is made again; without it that is not done, but an error.
 
         Raises:
             BackendNotFoundError: nothing holds it.

@@ -111,7 +111,7 @@ def _ask(
     """Everything that one engine answers; ``name`` may name an implementation after a colon."""
     from vlmhb.cli.progress import make_listener
     from vlmhb.compare.engines import ask_engine
-    from vlmhb.run.engine import open_engine
+    from vlmhb.run.engine import Workers
 
     info, spec = engine_spec(registry, name, model, options, dtype="float32")
     images = max((len(request.images) for request in requests), default=0)
@@ -121,7 +121,7 @@ def _ask(
     try:
         return ask_engine(
             name,
-            lambda: open_engine(registry, info.name, spec, images, home, listener.note),
+            lambda: Workers(registry, home, listener.note).open(info.name, spec, images)[0],
             requests,
             listener.answered,
         )

@@ -60,12 +60,15 @@ def _own_folder(config: Path) -> Path:
 
 def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **chosen: Any) -> Outcome:
     """Check a config, then run it with progress on standard error."""
+    import time
+
     from vlmhb.cli.progress import make_listener
     from vlmhb.config.job import Overrides
     from vlmhb.config.plan import read_plan_config
     from vlmhb.engines import Engines
     from vlmhb.run.runner import run
 
+    began = time.monotonic()
     registry = Engines()
     sampling = {name: chosen[name] for name in SAMPLING_NAMES if chosen.get(name) is not None}
     model, options = split_pairs(chosen.get("options") or ())
@@ -82,7 +85,7 @@ def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **
     for note in plan.notes:
         listener.note(note)
     try:
-        return run(plan, registry, config, folder, listener, fresh=fresh, limit=limit)
+        return run(plan, registry, config, folder, listener, fresh=fresh, limit=limit, began=began)
     finally:
         listener.close()
 

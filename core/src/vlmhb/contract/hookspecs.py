@@ -97,6 +97,19 @@ def vlmhb_make_twin(backend: str, spec: ModelSpec, out: str) -> Twin | None:
 
 
 @hookspec(firstresult=True)
+def vlmhb_prepare(backend: str, spec: ModelSpec) -> bool | None:
+    """Import what loading a model will need, and no more.
+
+    Called in a worker before ``vlmhb_load``, perhaps while another model answers on the same machine: set what the
+    engine reads from the environment, import it, and leave weights, GPUs and the cores alone. First result.
+
+    :param backend: the name under which the plugin's entry point is registered.
+    :param spec: what will be loaded.
+    :returns: True; None when there is nothing to prepare. What is raised is shown as if ``vlmhb_load`` had raised it.
+    """
+
+
+@hookspec(firstresult=True)
 def vlmhb_load(backend: str, spec: ModelSpec) -> ModelInterface | None:
     """Load a model and return it ready to answer.
 

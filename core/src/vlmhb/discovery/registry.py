@@ -109,6 +109,14 @@ class Registry:
         twin: Twin | None = self._manager(backend).hook.vlmhb_make_twin(backend=backend, spec=spec, out=out)
         return twin
 
+    def prepare(self, backend: str, spec: ModelSpec) -> None:
+        """Import in this process what a backend needs to load a model; nothing for plugins that do not tell.
+
+        Raises:
+            BackendNotFoundError, PluginError: as for :meth:`backend_info`.
+        """
+        self._manager(backend).hook.vlmhb_prepare(backend=backend, spec=spec)
+
     def load_model(self, backend: str, spec: ModelSpec) -> ModelInterface:
         """Load a model in this process.
 

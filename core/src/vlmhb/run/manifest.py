@@ -30,6 +30,7 @@ class Manifest:
         self._config = config
         self._notes = list(notes)
         self._started = _now()
+        self._startup: dict[str, float] = {}
         self._loaded: dict[str, dict[str, Any]] = _earlier_models(home)
 
     def older_engines(self, engines: Iterable[BackendInfo]) -> list[str]:
@@ -44,14 +45,21 @@ class Manifest:
             ]
         return notes
 
-    def loaded(self, backend: str, model_name: str, info: BackendInfo, facts: dict[str, Any]) -> None:
-        """Note a model that was loaded."""
+    def took(self, step: str, seconds: float) -> None:
+        """Note how long a step of this call took; the first time counts."""
+        self._startup.setdefault(step, round(seconds, 3))
+
+    def loaded(
+        self, backend: str, model_name: str, info: BackendInfo, facts: dict[str, Any], startup: dict[str, Any]
+    ) -> None:
+        """Note a model that was loaded, and where the time went until then; the dictionary may still grow."""
         self._loaded[f"{backend} {model_name}"] = {
             "backend": backend,
             "model_name": model_name,
             "engine": info.engine,
             "engine_version": info.engine_version,
             "facts": facts,
+            "startup": startup,
             "loaded_at": _now(),
         }
 
@@ -63,6 +71,7 @@ class Manifest:
             "started_at": self._started,
             "finished_at": _now(),
             "interrupted": interrupted,
+            "startup": self._startup,
             "rows": {"ok": summary.ok, "error": summary.errors, "missing": summary.missing},
             "config": {"file": str(self._config.absolute()), "sha256": digest_file(self._config)},
             "notes": self._notes,

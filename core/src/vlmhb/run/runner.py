@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,8 @@ from vlmhb.data.schemas import read_schema
 from vlmhb.engines import Engines
 from vlmhb.errors import BackendNotFoundError, PluginError, VlmhbError, WorkerError
 from vlmhb.report.write import report_of_run
-from vlmhb.run.ahead import prepare_the_end
-from vlmhb.run.engine import open_engine
+from vlmhb.run.ahead import NearTheEnd, prepare_the_end
+from vlmhb.run.engine import Workers
 from vlmhb.run.export import Summary, export
 from vlmhb.run.folder import RunFolder
 from vlmhb.run.manifest import Manifest
@@ -92,6 +93,7 @@ def run(
     *,
     fresh: bool = False,
     limit: int | None = None,
+    began: float | None = None,
 ) -> Outcome:
     """Run a plan in a folder, going on from whatever the folder already holds.
 
@@ -103,14 +105,24 @@ def run(
         listener: hears the progress.
         fresh: forget the stored answers to this plan's questions first.
         limit: ask at most so many rows of each job.
+        began: ``time.monotonic()`` before the plan was read; the start of this call when left out.
 
     Raises:
         RunError: the folder is in use, cannot be written, or the disk is full.
     """
-    with RunFolder(folder) as home, RunStore(home.database) as store:
+    called = time.monotonic()
+    began = called if began is None else began
+    with (
+        RunFolder(folder) as home,
+        RunStore(home.database) as store,
+        Workers(engines, home, listener.note) as workers,
+    ):
         manifest = Manifest(home, config, plan.notes)
         jobs = dict(enumerate(plan.jobs, 1))
         infos = _infos(engines, jobs, store)
+        groups = _groups(jobs, infos)
+        if groups and not store.jobs():  # a new run: nothing can be answered yet
+            workers.prepare(groups[0].backend.name, groups[0].spec)
         _store_plan(store, jobs, infos, limit)
         if fresh:
             store.forget_answers()
@@ -120,15 +132,18 @@ def run(
             for note in manifest.older_engines({info.name: info for info in infos.values()}.values()):
                 listener.note(note)
         pending = store.pending_count(asked)
+        manifest.took("config", called - began)
+        manifest.took("plan", time.monotonic() - called)
         listener.planned(sum(counts.values()), pending, counts["error"])
         control = GenerationControl()
         generated = 0
         if pending:
             prepare_the_end()
         with _stop_on_interrupt(control, listener):
-            for group in _groups(jobs, infos):
-                for result in _answer(group, engines, store, home, manifest, listener, control):
+            for place, group in enumerate(groups, 1):
+                for result in _answer(group, groups[place:], workers, store, manifest, listener, control):
                     generated += 1
+                    manifest.took("first_answer", time.monotonic() - began)
                     listener.answered(result)
         summary = export(store, engines, home)
         manifest.write(store, summary, interrupted=control.stop.is_set())
@@ -184,14 +199,17 @@ def _groups(jobs: dict[int, Job], infos: dict[int, BackendInfo]) -> list[_Group]
 
 def _answer(
     group: _Group,
-    engines: Engines,
+    later: list[_Group],
+    workers: Workers,
     store: RunStore,
-    home: RunFolder,
     manifest: Manifest,
     listener: Listener,
     control: GenerationControl,
 ) -> Iterator[GenerationResult]:
-    """Load a group's model and answer its open questions, storing each result before it is yielded."""
+    """Load a group's model and answer its open questions, storing each result before it is yielded.
+
+    Near the end of them the worker of the next of the later groups that has some is prepared.
+    """
     pending = store.pending_count(group.jobs)
     if not pending or control.stop.is_set():
         return
@@ -199,8 +217,7 @@ def _answer(
     backend = group.backend.name
     listener.loading(backend, name, pending)
     try:
-        images = store.most_images(group.jobs)
-        model = open_engine(engines, backend, group.spec, images, home, listener.note)
+        model, startup = workers.open(backend, group.spec, store.most_images(group.jobs))
     except VlmhbError as error:
         reason = f"{name} on {backend}: {error}"
         store.fail_jobs(group.jobs, reason)
@@ -208,14 +225,27 @@ def _answer(
         return
     with model:
         facts = model.facts()
-        manifest.loaded(backend, name, model.backend_info(), facts)
+        manifest.loaded(backend, name, model.backend_info(), facts, startup)
         listener.loaded(backend, name, facts)
         listener.begin(pending)
+        near_the_end = NearTheEnd(pending, lambda: _prepare_next(later, workers, store, control))
+        loaded = time.monotonic()
         try:
-            yield from _ask(model, group, store, control)
+            for result in _ask(model, group, store, control):
+                startup.setdefault("first_answer", round(time.monotonic() - loaded, 3))
+                near_the_end.answered()
+                yield result
         except (EngineGivenUpError, WorkerError) as error:
             store.fail_jobs(group.jobs, str(error))
             listener.note(str(error))
+
+
+def _prepare_next(later: list[_Group], workers: Workers, store: RunStore, control: GenerationControl) -> None:
+    """Have the worker of the next group with open questions started."""
+    for group in later:
+        if not control.stop.is_set() and store.pending_count(group.jobs):
+            workers.prepare(group.backend.name, group.spec)
+            return
 
 
 def _ask(

@@ -83,6 +83,9 @@ class WorkerModel(ModelInterface):
         self._log: Path | None = None
         self._calls = 0
         self._open_call: int | None = None
+        self._opened = False
+        self._ahead = False
+        self._seconds: dict[str, float] = {}
 
     # --- the interface of every model
 
@@ -92,6 +95,16 @@ class WorkerModel(ModelInterface):
             self._start()
         assert self._info is not None
         return self._info
+
+    def prepare(self, spec: ModelSpec) -> None:
+        """Start the worker and let it import what this model needs, without waiting for it.
+
+        Whatever goes wrong with that goes wrong again in :meth:`load_spec`, and is told there.
+        """
+        self._spawn()
+        assert self._process is not None
+        self._process.send(p.Prepare(spec))
+        self._ahead = True
 
     def load_spec(self, spec: ModelSpec) -> None:
         """Load a model in the worker.
@@ -103,8 +116,11 @@ class WorkerModel(ModelInterface):
         if self._spec is not None and not self._options.same_process:
             self.close()
         self._spec = spec
+        started = time.monotonic()
         try:
+            self._replace_dead()
             self._load()
+            self._seconds["waited"] = time.monotonic() - started
         except WorkerDiedError as death:
             message = self._report(f"the worker {death.reason} while it loaded {spec.model_path}")
             self._drop(0.0)
@@ -114,6 +130,14 @@ class WorkerModel(ModelInterface):
             self._drop(self._options.close_timeout)
             self._spec = None
             raise
+
+    def startup(self) -> dict[str, Any]:
+        """Where the time went until the model was there, in seconds.
+
+        ``worker`` (until Python ran), ``plugin``, ``imports`` and ``load`` are the worker's own; ``waited`` is how long
+        :meth:`load_spec` took, which is less than their sum where the worker was prepared (``prepared_ahead``).
+        """
+        return {"prepared_ahead": self._ahead, **{name: round(value, 3) for name, value in self._seconds.items()}}
 
     @property
     def pid(self) -> int | None:
@@ -171,13 +195,35 @@ class WorkerModel(ModelInterface):
         self._spec = None
         self._drop(self._options.close_timeout)
 
+    def abandon(self) -> None:
+        """End a worker that was prepared and is not wanted any more, whatever it is doing."""
+        self._drop(0.0)
+
     # --- starting, loading, ending
 
-    def _start(self) -> WorkerProcess:
+    def _spawn(self) -> None:
         if self._process is None:
-            self._process = WorkerProcess(self._launch, self._log_file(), self._options.start_timeout)
+            self._process = WorkerProcess(self._launch, self._log_file())
+            self._process.send(p.Open(self._backend))
+            self._opened = self._ahead = False
+            self._seconds = {}
+
+    def _replace_dead(self) -> None:
+        """A worker that died while it was prepared beside another model gets its chance without that one."""
+        if self._ahead and self._process is not None:
             try:
-                self._info = self._demand(p.Open(self._backend), self._options.start_timeout).info
+                self._process.check()
+            except WorkerDiedError:
+                self._drop(0.0)
+
+    def _start(self) -> None:
+        self._spawn()
+        if not self._opened:
+            assert self._process is not None
+            try:
+                self._seconds["worker"] = self._process.greet(self._options.start_timeout)
+                self._info = self._await(self._options.start_timeout).info
+                self._opened = True
             except WorkerDiedError as death:
                 message = self._report(f"the worker {death.reason} while it imported backend {self._backend}")
                 self._drop(0.0)
@@ -185,13 +231,15 @@ class WorkerModel(ModelInterface):
             except VlmhbError:
                 self._drop(0.0)
                 raise
-        return self._process
 
     def _load(self) -> None:
         self._start()
         assert self._spec is not None
-        loaded = self._demand(p.Load(self._spec), self._options.load_timeout)
+        assert self._process is not None
+        self._process.send(p.Load(self._spec))
+        loaded = self._await(self._options.load_timeout)
         self._facts, self._info = loaded.facts, loaded.info
+        self._seconds.update(loaded.seconds)
 
     def _ensure_loaded(self, restarts: Restarts) -> None:
         """Start and load again after a death; a failure to do so counts as one more."""
@@ -212,10 +260,9 @@ class WorkerModel(ModelInterface):
             )
         self._tell(f"starting the worker of {self._backend} again")
 
-    def _demand(self, order: p.Open | p.Load, timeout: float) -> Any:
-        """Send an order and wait for what answers it; a refusal is raised as the error it was."""
+    def _await(self, timeout: float) -> Any:
+        """Wait for what answers an order; a refusal is raised as the error it was."""
         assert self._process is not None
-        self._process.send(order)
         deadline = time.monotonic() + timeout
         while (remaining := deadline - time.monotonic()) > 0:
             message = self._process.receive(remaining)

@@ -55,12 +55,8 @@ def exit_words(code: int) -> str:
 class WorkerProcess:
     """A running worker. Not safe for use from several threads at once."""
 
-    def __init__(self, launch: Launch, log_path: Path, start_timeout: float) -> None:
-        """Start it and check that both sides speak the same language.
-
-        Raises:
-            WorkerError: it cannot be started, or it holds another version of vlmhb.
-        """
+    def __init__(self, launch: Launch, log_path: Path) -> None:
+        """Start it. What is sent from now on waits for it."""
         self.launch = launch
         self.log_path = log_path
         self.pid: int | None = None
@@ -82,13 +78,17 @@ class WorkerProcess:
                 start_new_session=True,
             )
         self.channel = Channel(ours, FromWorker)
-        try:
-            self._greet(start_timeout)
-        except BaseException:
-            self.end(0.0)
-            raise
+        self._started = time.monotonic()
 
-    def _greet(self, timeout: float) -> None:
+    def greet(self, timeout: float) -> float:
+        """Wait until it is there, and check that both sides speak the same language.
+
+        Returns:
+            Seconds that it took to start.
+
+        Raises:
+            WorkerError: it could not be started, or it holds another version of vlmhb.
+        """
         try:
             hello = self.receive(timeout)
         except WorkerDiedError as death:
@@ -104,6 +104,7 @@ class WorkerProcess:
                 f"{hello.contract}), and this is vlmhb {__version__} (protocol {PROTOCOL_VERSION}, contract "
                 f"{CONTRACT_VERSION}). Install the same version in both."
             )
+        return hello.at - self._started
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message. That the worker is gone is told by :meth:`receive`, after everything it had sent.

@@ -34,13 +34,17 @@ _READ = 1 << 18
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
-    """Worker, first of all: who it is. Fields may be added, never taken away."""
+    """Worker, first of all: who it is. Fields may be added, never taken away.
+
+    ``at`` is its ``time.monotonic()``, which all processes of a machine share.
+    """
 
     protocol: int
     contract: int
     core: str
     python: str
     pid: int
+    at: float = 0.0
 
 
 class Open(msgspec.Struct, frozen=True, tag="open"):
@@ -55,6 +59,12 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
     info: BackendInfo
 
 
+class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
+    """To the worker: import what loading this model needs. Not answered; what fails is told when it is loaded."""
+
+    spec: ModelSpec
+
+
 class Load(msgspec.Struct, frozen=True, tag="load"):
     """To the worker: load a model."""
 
@@ -62,10 +72,11 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag="loaded"):
-    """Worker: the model is ready."""
+    """Worker: the model is ready; ``seconds`` is what the steps to it took."""
 
     facts: dict[str, Any]
     info: BackendInfo
+    seconds: dict[str, float] = {}
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
@@ -162,7 +173,7 @@ class Closed(msgspec.Struct, frozen=True, tag="closed"):
     """Worker: the model is closed; the process ends now."""
 
 
-ToWorker = Open | Load | Begin | Ask | NoMore | Stop | Close
+ToWorker = Open | Prepare | Load | Begin | Ask | NoMore | Stop | Close
 FromWorker = (
     Hello | Opened | Loaded | Refused | Credits | Taken | TextDelta | Answer | Done | EngineFailed | Heartbeat | Closed
 )

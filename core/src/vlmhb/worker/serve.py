@@ -30,6 +30,7 @@ from vlmhb.discovery.registry import Registry
 from vlmhb.errors import PluginError, RequestError, VlmhbError
 from vlmhb.worker import protocol as p
 from vlmhb.worker import supervisor
+from vlmhb.worker.weights import read_ahead
 
 HEARTBEAT = 0.5
 """Seconds between two heartbeats."""
@@ -121,11 +122,14 @@ class Server:
         self._model: ModelInterface | None = None
         self._backend = ""
         self._steps = 0
+        self._seconds: dict[str, float] = {}
+        self._failure: Exception | None = None
 
     def run(self) -> None:
         """Say hello, then work until ``Close``."""
         python = platform.python_version()
-        self._channel.send(p.Hello(p.PROTOCOL_VERSION, CONTRACT_VERSION, __version__, python, os.getpid()))
+        hello = p.Hello(p.PROTOCOL_VERSION, CONTRACT_VERSION, __version__, python, os.getpid(), time.monotonic())
+        self._channel.send(hello)
         threading.Thread(target=self._read, name="vlmhb-worker-read", daemon=True).start()
         threading.Thread(target=self._beat, name="vlmhb-worker-heartbeat", daemon=True).start()
         while True:
@@ -133,6 +137,9 @@ class Server:
             order = self._orders.popleft()
             if isinstance(order, p.Open | p.Load):
                 self._channel.send(self._obey(order))
+            elif isinstance(order, p.Prepare):
+                self._prepare(order.spec)
+                read_ahead(order.spec.model_path)
             elif isinstance(order, p.Begin):
                 self._generate(self._calls[order.call])
             elif isinstance(order, p.Close):
@@ -185,7 +192,8 @@ class Server:
             if isinstance(order, p.Load):
                 return self._load(order.spec)
             self._backend = order.backend
-            return p.Opened(self._registry.backend_info(order.backend))
+            with self._timed("plugin"):
+                return p.Opened(self._registry.backend_info(order.backend))
         except VlmhbError as error:
             return p.Refused(type(error).__name__, str(error))
         except Exception as error:  # noqa: BLE001 - the worker's boundary: a plugin may raise anything
@@ -193,13 +201,35 @@ class Server:
             message = f"the plugin of backend {self._backend} failed: {type(error).__name__}: {error}"
             return p.Refused(PluginError.__name__, message)
 
+    def _prepare(self, spec: ModelSpec) -> None:
+        """Import the engine, the first time; what goes wrong is kept until the model is to be loaded."""
+        if "imports" not in self._seconds:
+            with self._timed("imports"):
+                try:
+                    self._registry.prepare(self._backend, spec)
+                except Exception as error:  # noqa: BLE001 - the worker's boundary: a plugin may raise anything
+                    self._failure = error
+
     def _load(self, spec: ModelSpec) -> p.Loaded:
         if self._model is not None:
             model, self._model = self._model, None
             model.close()
-        self._model = self._registry.load_model(self._backend, spec)
+        self._prepare(spec)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        with self._timed("load"):
+            self._model = self._registry.load_model(self._backend, spec)
         facts = msgspec.to_builtins(self._model.facts(), str_keys=True, enc_hook=str)
-        return p.Loaded(facts, self._model.backend_info())
+        return p.Loaded(facts, self._model.backend_info(), self._seconds)
+
+    @contextlib.contextmanager
+    def _timed(self, step: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[step] = time.monotonic() - started
 
     def _generate(self, call: Call) -> None:
         assert self._model is not None

@@ -16,6 +16,7 @@ __all__ = [
     "vlmhb_environment",
     "vlmhb_load",
     "vlmhb_make_twin",
+    "vlmhb_prepare",
 ]
 
 vlmhb_contract = 1
@@ -55,6 +56,14 @@ def vlmhb_make_twin(backend: str, spec: ModelSpec, out: str) -> Twin | None:
     from vlmhb_hf.twins.build import make_twin
 
     return make_twin(spec, Path(out))
+
+
+@hookimpl
+def vlmhb_prepare(backend: str, spec: ModelSpec) -> bool | None:
+    """Import torch, transformers and this backend's model."""
+    import vlmhb_hf.model
+
+    return bool(vlmhb_hf.model)
 
 
 @hookimpl

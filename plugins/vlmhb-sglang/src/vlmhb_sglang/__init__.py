@@ -51,6 +51,17 @@ def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
 
 
 @hookimpl
+def vlmhb_prepare(backend: str, spec: ModelSpec) -> bool | None:
+    """Set SGLang's environment variables and import it, in the server of its processes as well."""
+    if backend != "sglang":
+        return None
+    from vlmhb_sglang.model import import_engine
+
+    import_engine(spec)
+    return True
+
+
+@hookimpl
 def vlmhb_load(backend: str, spec: ModelSpec) -> ModelInterface | None:
     """Load a model on SGLang."""
     if backend != "sglang":

@@ -28,6 +28,21 @@ MOST_RUNNING = 256
 """More than SGLang computes together on one GPU for prompts with images."""
 
 
+def import_engine(spec: ModelSpec) -> None:
+    """Import SGLang as loading this model will; on a CPU its processes' server does, too.
+
+    Raises:
+        ModelLoadError: there is no such device here.
+    """
+    cpu = checks.on_cpu(spec, info.backend_info())
+    settings.set_environment(cpu=cpu)
+    if cpu:
+        from vlmhb_sglang.spawning import ForkServer
+
+        ForkServer.start_early()
+    import vlmhb_sglang.engine  # noqa: F401
+
+
 class SGLangModel(ModelInterface):
     """SGLang: continuous batching over the engine's asynchronous interface, so that answers come as they finish.
 

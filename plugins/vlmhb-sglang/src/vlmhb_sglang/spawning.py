@@ -21,11 +21,25 @@ class ForkServer:
     imports while this process does. With CUDA processes are spawned as SGLang does it: CUDA does not survive a fork.
     """
 
+    _early = False
+
     def __init__(self) -> None:
-        self._ours = forkserver._forkserver._forkserver_pid is None
-        if self._ours:
-            multiprocessing.set_forkserver_preload(PRELOAD)
-            forkserver.ensure_running()
+        self._ours = self._start() or ForkServer._early
+        ForkServer._early = False
+
+    @classmethod
+    def start_early(cls) -> None:
+        """Start the server for the next one that is made."""
+        cls._early = cls._start() or cls._early
+
+    @staticmethod
+    def _start() -> bool:
+        """Start the server; False when there is one already."""
+        if forkserver._forkserver._forkserver_pid is not None:
+            return False
+        multiprocessing.set_forkserver_preload(PRELOAD)
+        forkserver.ensure_running()
+        return True
 
     def stop(self) -> None:
         """End the server, unless it was there before; the processes that it made must have ended."""

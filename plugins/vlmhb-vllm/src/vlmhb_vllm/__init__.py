@@ -51,6 +51,17 @@ def vlmhb_check_model(backend: str, spec: ModelSpec) -> ModelCheck | None:
 
 
 @hookimpl
+def vlmhb_prepare(backend: str, spec: ModelSpec) -> bool | None:
+    """Set vLLM's environment variables and import it."""
+    if backend != "vllm":
+        return None
+    from vlmhb_vllm.model import import_engine
+
+    import_engine(spec)
+    return True
+
+
+@hookimpl
 def vlmhb_load(backend: str, spec: ModelSpec) -> ModelInterface | None:
     """Load a model on vLLM."""
     if backend != "vllm":

@@ -165,6 +165,19 @@ def _ignored_note(ignored: dict[str, Any]) -> list[str]:
     return [f"the model folder's generation_config.json would set {said}; the request decides instead."]
 
 
+def import_engine(spec: ModelSpec) -> None:
+    """Import vLLM as loading this model will.
+
+    Raises:
+        ModelLoadError: vLLM as it is installed cannot use the device that was asked for.
+    """
+    settings.set_environment(cpu=on_cpu(spec, info.backend_info()), options=spec.options)
+    import vllm
+
+    vllm.LLM  # noqa: B018 - vLLM imports its parts when they are first named
+    import vlmhb.prompting  # noqa: F401
+
+
 def _start(arguments: dict[str, Any]) -> LLM:
     import torch
     from vllm import LLM

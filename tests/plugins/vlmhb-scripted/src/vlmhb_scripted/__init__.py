@@ -59,6 +59,15 @@ def vlmhb_make_twin(backend, spec, out):
 
 
 @vlmhb.hookimpl
+def vlmhb_prepare(backend, spec):
+    """Stands for the imports of an engine: a line in the script's log, and what its rules say."""
+    from vlmhb_scripted.engine import prepare
+
+    prepare(backend, spec)
+    return True
+
+
+@vlmhb.hookimpl
 def vlmhb_load(backend, spec):
     """Load a "model"."""
     from vlmhb_scripted.engine import ScriptedModel

@@ -27,8 +27,7 @@ class ScriptedModel(vlmhb.ModelInterface):
         return vlmhb_backend_info(self._backend)
 
     def load_spec(self, spec):
-        path = spec.options.get("script") or os.environ.get("VLMHB_SCRIPT", "")
-        self._script = Script(path, self._backend, spec.model_path)
+        self._script = _script(self._backend, spec)
         self._batch = spec.options.get("batch") or 8
         self._ahead = spec.options.get("ahead") or 0
         self._delay = spec.options.get("delay") or 0.0
@@ -103,6 +102,18 @@ class ScriptedModel(vlmhb.ModelInterface):
             prompt_tokens=len(request.text.split(" ")),
             total_time=time.perf_counter() - started,
         )
+
+
+def prepare(backend, spec):
+    script = _script(backend, spec)
+    script.log(event="prepare")
+    rule = script.rule(on="prepare")
+    if "do" in rule:
+        perform(rule["do"])
+
+
+def _script(backend, spec):
+    return Script(spec.options.get("script") or os.environ.get("VLMHB_SCRIPT", ""), backend, spec.model_path)
 
 
 def _facts(request):

@@ -12,8 +12,9 @@
 A rule fits when each of ``model`` (path or its last part), ``question`` (all text of the last message), ``image``
 (label of any image), ``id`` and ``backend`` that it names is equal; the first rule that fits wins. Without one the
 answer repeats the question. ``times`` limits how often a rule acts, over all processes of the run; a rule used up no
-longer fits; ``skip`` is how often it first lets pass what it fits. ``on: load`` rules act at loading; a batch with a
-request that an ``on: batch`` rule fits is out of memory. What each ``do`` means is in :mod:`vlmhb_scripted.actions`.
+longer fits; ``skip`` is how often it first lets pass what it fits. ``on: load`` rules act at loading, ``on: prepare``
+ones at the imports before it; a batch with a request that an ``on: batch`` rule fits is out of memory. What each ``do``
+means is in :mod:`vlmhb_scripted.actions`.
 
 Every request is appended to ``log`` before it is worked on, as one JSON line: backend, model, id, question, images,
 max_tokens, json_schema, pid; loading and closing are logged with ``event``.
