@@ -48,6 +48,7 @@ def test_a_prepared_worker_imports_and_loads_nothing_until_it_is_told(start: Sta
     assert wait_until(lambda: events(script) == ["prepare"])
     model.load_spec(spec)
     assert events(script) == ["prepare", "load"], "the engine is imported once"
+    assert [entry["garbage"] for entry in script.log()] == [False, True], "none is looked for during imports"
     assert {entry["pid"] for entry in script.log()} == {model.pid}
     assert model.generate(["a"]) == ["a"]
     startup = model.startup()

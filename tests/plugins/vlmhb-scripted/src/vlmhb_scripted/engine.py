@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import time
@@ -31,7 +32,7 @@ class ScriptedModel(vlmhb.ModelInterface):
         self._batch = spec.options.get("batch") or 8
         self._ahead = spec.options.get("ahead") or 0
         self._delay = spec.options.get("delay") or 0.0
-        self._script.log(event="load", max_images=spec.max_images)
+        self._script.log(event="load", max_images=spec.max_images, garbage=gc.isenabled())
         rule = self._script.rule(on="load")
         if "do" in rule:
             perform(rule["do"])
@@ -106,7 +107,7 @@ class ScriptedModel(vlmhb.ModelInterface):
 
 def prepare(backend, spec):
     script = _script(backend, spec)
-    script.log(event="prepare")
+    script.log(event="prepare", garbage=gc.isenabled())
     rule = script.rule(on="prepare")
     if "do" in rule:
         perform(rule["do"])
