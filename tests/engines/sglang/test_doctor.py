@@ -6,8 +6,11 @@ other verdicts are held to what loading the twins was seen to do with this versi
 
 from __future__ import annotations
 
+import json
+
 import doctor_cases
 import pytest
+from vlmhb.doctor.kv_cache import kv_cache_bytes
 
 NO_CODE = ("refused", "SGLang has no code of its own")
 SUPPORTED = ("supported", "")
@@ -33,10 +36,20 @@ SEEN = {
 """Case -> what SGLang 0.5.23 does with it, by its own code and by that of transformers."""
 
 
+GIB = 1 << 30
+ROUNDED_TO = 0.001
+"""GiB, to which SGLang rounds what it reports."""
+
+
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory, tiny):
+def asked(tmp_path_factory, tiny):
+    """Case -> its folder and the plugin's answer."""
+    return doctor_cases.ask("sglang", {**SEEN, **CONDITIONS}, tiny, tmp_path_factory.mktemp("doctor"))
+
+
+@pytest.fixture(scope="module")
+def checks(asked):
     """Case -> the plugin's answer."""
-    asked = doctor_cases.ask("sglang", {**SEEN, **CONDITIONS}, tiny, tmp_path_factory.mktemp("doctor"))
     return {name: found.check for name, found in asked.items()}
 
 
@@ -75,3 +88,27 @@ def test_the_engine_that_runs_was_said_to_run(checks, model):
     assert checks["qwen2_vl"].supports[0].verdict == "supported"
     assert model.facts()["model_impl"] == "auto"
     assert checks["qwen2_vl"].auto == "native"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen2_vl"])
+def test_the_kv_cache_is_what_sglang_reports(family, asked, script):
+    """Heads of keys and values in groups, one for each head, and beside pictures. Each takes an engine of its own: the
+    session's has so small a pool that rounding alone may be more than what is asked for."""
+    folder, _, check = asked[family]
+    process = script(f"""
+        import asyncio, json
+        from vlmhb_sglang import SGLangModel
+
+        with SGLangModel().load({str(folder)!r}, dtype="float32", max_total_tokens=100_000) as model:
+            state = model._engine.tokenizer_manager.get_internal_state()
+            (found,) = asyncio.run_coroutine_threadsafe(state, model._pump._loop).result(60)
+            print(json.dumps([found["memory_usage"], model.facts()["kv_cache_tokens"]]), flush=True)
+    """)
+    out, _ = process.communicate(timeout=540)
+    assert process.returncode == 0
+    used, tokens = json.loads(out.splitlines()[-1])
+    assert used["token_capacity"] == tokens
+    assert used["kvcache"] > 40 * ROUNDED_TO
+    estimate = kv_cache_bytes(check.facts.text_config, tokens, "float32")
+    assert estimate == pytest.approx(used["kvcache"] * GIB, rel=0.05)
