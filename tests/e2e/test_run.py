@@ -112,6 +112,7 @@ def test_the_worker_of_the_next_model_is_prepared_while_the_present_one_answers(
     assert all(line["status"] == "ok" for line in RunResults(tmp_path / "out").answers)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_worker_that_was_prepared(tmp_path: Path, script: ScriptFile, named_env: Env) -> None:
     make_dataset(tmp_path / "dataset", 60)
     config = make_config(tmp_path, *({"model_name": n, "model_options": "batch=1,delay=0.05"} for n in ("a", "b")))
