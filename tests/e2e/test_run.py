@@ -110,6 +110,9 @@ def test_the_worker_of_the_next_model_is_prepared_while_the_present_one_answers(
     assert 0 < manifest["startup"]["config"] < manifest["startup"]["first_answer"]
     assert startups["first"]["waited"] < manifest["startup"]["first_answer"]
     assert all(line["status"] == "ok" for line in RunResults(tmp_path / "out").answers)
+    before = script.log()
+    cli("run", tmp_path / "user_config.csv", "--out", tmp_path / "out")
+    assert script.log() == before, "where all is answered no worker is started"
 
 
 @pytest.mark.slow

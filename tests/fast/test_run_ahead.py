@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.envs import Env
+from support.processes import assert_gone, family
 from support.scripts import ScriptFile
 from vlmhb import ModelSpec
 from vlmhb.errors import ManagedEnvironmentError, ModelLoadError
@@ -93,9 +95,11 @@ def test_the_prepared_worker_is_the_one_that_is_opened(workers: Workers, here: H
 
 def test_a_worker_for_another_model_is_not_taken_and_ends(workers: Workers, script: ScriptFile) -> None:
     workers.prepare("scripted", spec(script, "other"))
+    prepared = family(os.getpid())
     model, startup = workers.open("scripted", spec(script), most_images=1)
     with model:
         assert startup["prepared_ahead"] is False
+        assert_gone(prepared)
         assert {entry["model"] for entry in script.log() if entry.get("event") == "load"} == {"small"}
 
 

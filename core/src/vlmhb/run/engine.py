@@ -89,8 +89,9 @@ class Workers:
         self.close()
 
     def _take(self, backend: str, spec: ModelSpec) -> WorkerModel | None:
-        """The prepared worker, if it is the one for this model."""
+        """The prepared worker, if it is the one for this model; else it is ended."""
         if self._next is None or self._next[:2] != (backend, spec):
+            self.close()
             return None
         model, self._next = self._next[2], None
         return model

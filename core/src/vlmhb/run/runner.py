@@ -121,7 +121,8 @@ def run(
         jobs = dict(enumerate(plan.jobs, 1))
         infos = _infos(engines, jobs, store)
         groups = _groups(jobs, infos)
-        if groups and not store.jobs():  # a new run: nothing can be answered yet
+        before = store.jobs()
+        if groups and (not before or store.pending_count(before)):  # a new run, or one that was stopped
             workers.prepare(groups[0].backend.name, groups[0].spec)
         _store_plan(store, jobs, infos, limit)
         if fresh:
