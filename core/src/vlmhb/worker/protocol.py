@@ -26,7 +26,7 @@ from vlmhb.contract.request import GenerationRequest
 from vlmhb.contract.result import GenerationResult
 from vlmhb.errors import WorkerError
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised with every change to the messages."""
 
 MAX_FRAME = 2**32 - 1
