@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from support.envs import ROOT
-from vlmhb import GenerationResult, TokenLogprob
+from vlmhb import GenerationResult, ModelSpec, TokenLogprob
 from vlmhb.compare.engines import EngineAnswers
 from vlmhb.doctor.cells import Cell, cell_of
 from vlmhb.doctor.families import rows
 from vlmhb.doctor.matrix import Matrix, Measured, read_cells
 from vlmhb.doctor.page import page
+from vlmhb.doctor.probe import Bench
 from vlmhb.doctor.questions import COUNT, picture, questions
-from vlmhb.errors import ConfigError, ModelLoadError, RequestError
+from vlmhb.engines import Engines
+from vlmhb.errors import ConfigError, ModelLoadError, RequestError, WorkerStartError
+from vlmhb.worker.launch import Launch
 
 # --- questions
 
@@ -65,6 +70,15 @@ def judged(*results: GenerationResult, against: tuple[GenerationResult, ...]) ->
 
 def refusal(id: str, kind: Any = "unsupported") -> GenerationResult:
     return GenerationResult.failed(id, RequestError("at most 1 image", kind=kind))
+
+
+def test_an_environment_that_is_of_no_use_says_nothing_about_a_twin(tmp_path: Path) -> None:
+    class Broken(Engines):
+        def launch(self, name: str, say: Callable[[str], None] | None = None) -> Launch:
+            return Launch(python=str(tmp_path / "no-python"))
+
+    with Bench(Broken(), "vllm", tmp_path, print) as bench, pytest.raises(WorkerStartError, match="no-python"):
+        bench.ask(ModelSpec(model_path="twin"), questions((0,)))
 
 
 def test_the_same_tokens() -> None:

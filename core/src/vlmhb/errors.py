@@ -12,7 +12,8 @@
     ├── RequestError          one request cannot be served; becomes that request's result
     │   └── ImageError        one image cannot be read or is out of limits
     ├── GenerationError       ``ModelInterface.generate`` had requests that failed
-    ├── WorkerError           a worker process cannot be started, or died more often than is allowed
+    ├── WorkerError           a worker process died more often than is allowed
+    │   └── WorkerStartError  it cannot be started
     ├── ManagedEnvironmentError  an engine's environment cannot be made or used
     └── RunError              a run folder cannot be used or written
 
@@ -129,6 +130,10 @@ class RunError(VlmhbError):
 
 class WorkerError(VlmhbError):
     """A worker process cannot be started, or died more often than is allowed; the message holds its log's tail."""
+
+
+class WorkerStartError(WorkerError):
+    """A worker process cannot be started, or holds another version of vlmhb; no model has to do with it."""
 
 
 class ManagedEnvironmentError(VlmhbError):

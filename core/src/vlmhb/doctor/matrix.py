@@ -100,7 +100,7 @@ class Survey:
         """Measure the reference, then the other engines, one implementation after another.
 
         Raises:
-            VlmhbError: the reference is not there.
+            VlmhbError: the reference is not there, or an engine's environment is of no use; what was measured is kept.
         """
         with Bench(self._engines, REFERENCE, self._home / "logs", self._say) as bench:
             for row in self._rows:

@@ -17,7 +17,7 @@ from vlmhb.doctor.cells import Cell, cell_of
 from vlmhb.doctor.questions import questions
 from vlmhb.engines import Engines
 from vlmhb.environments import uv
-from vlmhb.errors import ManagedEnvironmentError, ModelLoadError, PluginError, VlmhbError
+from vlmhb.errors import ManagedEnvironmentError, ModelLoadError, PluginError, VlmhbError, WorkerStartError
 from vlmhb.worker.launch import WorkerOptions
 from vlmhb.worker.model import WorkerModel
 
@@ -99,8 +99,11 @@ def probe(engines: Engines, spec: ModelSpec, ways: Iterable[Way], out: Path, say
     cells = []
     for way in in_order(ways):
         say(f"asking {way.backend} {way.implementation}")
-        with Bench(engines, way.backend, out / "logs", say) as bench:
-            answers = bench.ask(twin_spec(spec, twin, way), asked)
+        try:
+            with Bench(engines, way.backend, out / "logs", say) as bench:
+                answers = bench.ask(twin_spec(spec, twin, way), asked)
+        except WorkerStartError as error:  # the other engines may be in order
+            answers = EngineAnswers(way.backend, {}, str(error), loaded=False)
         cells.append(cell_of(*way, answers, reference))
         reference = reference or answers
     return Probe(twin=twin, requests=tuple(request.id for request in asked), cells=tuple(cells))
@@ -157,7 +160,12 @@ class Bench:
             model.close()
 
     def ask(self, spec: ModelSpec, requests: Sequence[GenerationRequest]) -> EngineAnswers:
-        """Load a twin and ask it; never raises for what an engine does."""
+        """Load a twin and ask it.
+
+        Raises:
+            WorkerStartError: the engine's environment is of no use, which says nothing about the twin. What the engine
+                itself does with the twin is never raised.
+        """
         try:
             if self._model is None:
                 options = WorkerOptions(
@@ -168,6 +176,9 @@ class Bench:
                 )
                 self._model = WorkerModel(self._backend, self._engines.launch(self._backend, self._say), options)
             self._model.load_spec(spec)
+        except WorkerStartError:
+            self.close()
+            raise
         except VlmhbError as error:
             self.close()
             return EngineAnswers(self._backend, {}, _without_places(str(error), spec), loaded=False)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from vlmhb.contract import CONTRACT_VERSION
-from vlmhb.errors import WorkerError
+from vlmhb.errors import WorkerError, WorkerStartError
 from vlmhb.worker import supervisor
 from vlmhb.worker.launch import Launch
 from vlmhb.worker.protocol import PROTOCOL_VERSION, Channel, FromWorker, Hello, wait_readable
@@ -87,19 +87,21 @@ class WorkerProcess:
             Seconds that it took to start.
 
         Raises:
-            WorkerError: it could not be started, or it holds another version of vlmhb.
+            WorkerStartError: it could not be started, or it holds another version of vlmhb.
         """
         try:
             hello = self.receive(timeout)
         except WorkerDiedError as death:
-            raise WorkerError(self.report(f"the worker in {self.launch.environment} {death.reason}")) from None
+            raise WorkerStartError(self.report(f"the worker in {self.launch.environment} {death.reason}")) from None
         if not isinstance(hello, Hello):
             what = "said nothing" if hello is None else f"sent {type(hello).__name__} first"
-            raise WorkerError(self.report(f"the worker in {self.launch.environment} {what} within {timeout:.0f} s"))
+            raise WorkerStartError(
+                self.report(f"the worker in {self.launch.environment} {what} within {timeout:.0f} s")
+            )
         if (hello.protocol, hello.contract) != (PROTOCOL_VERSION, CONTRACT_VERSION):
             from vlmhb import __version__
 
-            raise WorkerError(
+            raise WorkerStartError(
                 f"{self.launch.environment} holds vlmhb {hello.core} (protocol {hello.protocol}, contract "
                 f"{hello.contract}), and this is vlmhb {__version__} (protocol {PROTOCOL_VERSION}, contract "
                 f"{CONTRACT_VERSION}). Install the same version in both."
