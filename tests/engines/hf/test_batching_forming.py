@@ -11,14 +11,14 @@ from vlmhb import GenerationControl
 from vlmhb_hf.batches import form_batches
 from vlmhb_hf.threads import choose_threads, usable_cores
 
-from .conftest import ask
+from .conftest import answers, ask
 
 pytestmark = pytest.mark.hf
 
 PAGES = [picture(60 + 20 * seed, 60, seed) for seed in range(12)]
 
 
-def formed(requests, size=8, fits=lambda rows, tokens: True, estimate=lambda request: len(request.text)):
+def formed(requests, size=8, fits=lambda rows, tokens, pages: True, estimate=lambda request: len(request.text)):
     batches = list(form_batches(iter(requests), lambda: size, estimate, fits, GenerationControl()))
     ids = [taken.request.id for batch in batches for taken in batch]
     assert sorted(ids) == sorted(request.id for request in requests)
@@ -62,7 +62,7 @@ def test_images_and_texts_are_apart_and_the_longest_come_first():
 
 
 def test_memory_bounds_a_batch():
-    def fits(rows, tokens):
+    def fits(rows, tokens, pages):
         return rows * tokens <= 600
 
     requests = [ask(str(length), "x" * length, max_tokens=1) for length in (1000, 290, 280, 100, 90, 80, 70, 60, 50)]
@@ -72,7 +72,7 @@ def test_memory_bounds_a_batch():
 
 
 def test_memory_cuts_a_page():
-    assert [len(batch) for batch in formed(questions(0, 8), fits=lambda rows, tokens: rows <= 3)] == [2, 3, 3]
+    assert [len(batch) for batch in formed(questions(0, 8), fits=lambda rows, tokens, pages: rows <= 3)] == [2, 3, 3]
 
 
 def test_the_estimate_grows_with_rows_and_length_and_is_bounded_by_what_is_free(model, monkeypatch):
@@ -90,6 +90,17 @@ def test_the_estimate_grows_with_rows_and_length_and_is_bounded_by_what_is_free(
     assert budget.fits(2, 500)
     assert not budget.fits(3, 500)
     assert budget.fits(1, 10**6)
+
+
+def test_the_pixels_of_pages_count_once_they_are_known(model, monkeypatch):
+    answers(model, [ask("0", "Hi", PAGES[0], max_tokens=1)])
+    budget = model._budget
+    patches = 4 * 14 * 14 * 3 * 2 * 4  # four patches of two frames in float32 become one token
+    assert patches <= budget.pixels < 1.02 * patches  # and the grid
+    assert budget.needed(4, 500, 2) - budget.needed(4, 500) == int(8 * 2 * 500 * budget.pixels)
+    monkeypatch.setattr(type(budget), "free", lambda self: 2 * budget.needed(4, 500, 1))
+    assert budget.fits(4, 500, 1)
+    assert not budget.fits(4, 500, 4)
 
 
 def test_a_limit_of_the_process_counts(model):

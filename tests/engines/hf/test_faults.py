@@ -71,6 +71,42 @@ def test_out_of_memory_halves_the_batch_and_goes_on(model, wanted, kind):
         assert any("memory ran out with 16 requests together; answered in groups of 8" in n for n in result.notes)
 
 
+def test_out_of_memory_while_prompts_are_prepared_halves_the_batch_and_goes_on(model, wanted, monkeypatch):
+    """The pixels of sixteen pages do not fit: no request fails, and parts are prepared one after the other."""
+    real, events = model._builder.family.encode, []
+
+    def encode(processor, texts, pictures, options):
+        if len(texts) > 5:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        events.append(f"prepared {len(texts)}")
+        return real(processor, texts, pictures, options)
+
+    monkeypatch.setattr(model._builder.family, "encode", encode)
+    with Spoiled(model._model, lambda ids: events.append(f"asked {len(ids)}")):
+        results = answers(model, REQUESTS)
+    assert events == ["prepared 4", "asked 4"] * 4
+    assert {id: result.token_ids for id, result in results.items()} == wanted
+    for result in results.values():
+        assert any("memory ran out with 16 requests together; answered in groups of 8" in n for n in result.notes)
+
+
+def test_a_page_that_is_too_big_to_prepare_is_out_of_memory_and_not_refused(model, wanted, monkeypatch):
+    real = model._builder.family.encode
+
+    def encode(processor, texts, pictures, options):
+        if any(picture.width > 230 for pages in pictures for picture in pages):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return real(processor, texts, pictures, options)
+
+    monkeypatch.setattr(model._builder.family, "encode", encode)
+    results = answers(model, REQUESTS)
+    failed = {id for id, result in results.items() if not result.ok}
+    assert failed
+    assert len(failed) < 8
+    assert {results[id].failure.kind for id in failed} == {"out_of_memory"}
+    assert all(results[id].token_ids == wanted[id] for id in results.keys() - failed)
+
+
 def test_a_request_that_is_too_big_alone_fails_alone(model, wanted):
     import torch
 

@@ -11,7 +11,7 @@ from vlmhb import GenerationControl, GenerationRequest, GenerationResult
 from vlmhb.errors import RequestError
 from vlmhb.prompting import PreparedPrompt, PromptBuilder, fit_to_context, prompt_ids
 
-from vlmhb_hf.faults import request_error
+from vlmhb_hf.faults import out_of_memory, request_error
 from vlmhb_hf.reuse import Reuse
 from vlmhb_hf.rows import Row
 from vlmhb_hf.sharing import Shared, encode_shared
@@ -54,17 +54,24 @@ class Batch(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """What became of some requests: batches to run, and results of those that cannot be served."""
+    """What became of some requests.
+
+    Attributes:
+        batches: to run.
+        failed: results of those that cannot be served.
+        unmade: rows that memory did not suffice to encode together.
+    """
 
     batches: list[Batch]
     failed: list[GenerationResult]
+    unmade: Sequence[Row] = ()
 
 
 def form_batches(
     requests: Iterable[GenerationRequest],
     batch_size: Callable[[], int],
     estimate: Callable[[GenerationRequest], int],
-    fits: Callable[[int, int], bool],
+    fits: Callable[[int, int, int], bool],
     control: GenerationControl,
 ) -> Iterator[list[Taken]]:
     """Read requests as they are needed and group them.
@@ -77,7 +84,7 @@ def form_batches(
         requests: what is asked.
         batch_size: most rows of a batch now.
         estimate: about how many tokens a request's prompt has.
-        fits: whether memory suffices for so many rows of so many tokens.
+        fits: whether memory suffices for so many rows of so many tokens about so many pages.
         control: whose ``stop`` ends it.
     """
     source = (
@@ -135,12 +142,17 @@ class Preparation:
         return _joined([Prepared([], failed), self._encode_rows(rows)])
 
     def _encode_rows(self, rows: list[Row], plain_because: str = "") -> Prepared:
-        """Encode rows together; those that do not fit are left out, and a refused batch is tried row by row."""
+        """Encode rows together; those that do not fit are left out, and a refused batch is tried row by row.
+
+        A batch that memory is too short for is handed back as it is: its parts, made now, would take as much.
+        """
         if not rows:
             return Prepared([], [])
         try:
             batch, lengths = self._encode(rows, plain_because)
         except Exception as error:  # noqa: BLE001 - as above
+            if len(rows) > 1 and out_of_memory(error):
+                return Prepared([], [], rows)
             if len(rows) > 1:
                 return _joined(self._encode_rows([row]) for row in rows)
             return Prepared([], [_failed(rows[0], error)])
@@ -210,19 +222,20 @@ def _likeness(page: Sequence[Taken]) -> tuple[bool, int, int]:
     return bool(page[0].request.images), longest, max(taken.tokens for taken in page)
 
 
-def _first_batch(pages: list[list[Taken]], size: int, fits: Callable[[int, int], bool]) -> list[Taken]:
+def _first_batch(pages: list[list[Taken]], size: int, fits: Callable[[int, int, int], bool]) -> list[Taken]:
     """Take whole pages from the front while they fit; of a page larger than a batch, a part."""
     pictured = bool(pages[0][0].request.images)
     batch: list[Taken] = []
-    longest = 0
+    longest = taken_pages = 0
     while pages and bool(pages[0][0].request.images) == pictured and len(batch) < size:
         part = pages[0][: size - len(batch)]
         longest = max(longest, *(taken.tokens for taken in part))
-        if batch and (len(part) < len(pages[0]) or not fits(len(batch) + len(part), longest)):
+        if batch and (len(part) < len(pages[0]) or not fits(len(batch) + len(part), longest, taken_pages + 1)):
             break
-        while not fits(len(part), longest) and len(part) > 1:
+        while not fits(len(part), longest, 1) and len(part) > 1:
             part = part[: len(part) // 2]
         batch += part
+        taken_pages += 1
         pages[0] = pages[0][len(part) :]
         if pages[0]:
             break
@@ -235,8 +248,10 @@ def _failed(row: Row, error: Exception) -> GenerationResult:
 
 
 def _joined(parts: Iterable[Prepared]) -> Prepared:
-    whole = Prepared([], [])
+    unmade: list[Row] = []
+    whole = Prepared([], [], unmade)
     for part in parts:
         whole.batches.extend(part.batches)
         whole.failed.extend(part.failed)
+        unmade.extend(part.unmade)
     return whole

@@ -10,6 +10,8 @@ _CPU_OUT_OF_MEMORY = ("defaultcpuallocator", "not enough memory", "can't allocat
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out: torch says so by its own exception on a GPU, by a plain RuntimeError on a CPU."""
+    if isinstance(error, RequestError):  # the processor's exception in words
+        return error.__cause__ is not None and out_of_memory(error.__cause__)
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _CPU_OUT_OF_MEMORY)
@@ -17,7 +19,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 def request_error(error: BaseException) -> RequestError:
     """The failure of one request that an exception stands for."""
-    if isinstance(error, RequestError):
+    if isinstance(error, RequestError) and not out_of_memory(error):
         return error
     reason = " ".join(str(error).split())[:500]
     if out_of_memory(error):

@@ -10,6 +10,9 @@ import torch
 _SHARE = 0.5
 """Of the free memory, for one batch; the rest is for what the estimate leaves out and for batches in preparation."""
 
+_PICTURES = 8
+"""How often the bytes of prepared pictures count; see :class:`MemoryBudget`."""
+
 _GROUP, _MEMORY, _PROCESS = Path("/sys/fs/cgroup"), Path("/proc/meminfo"), Path("/proc/self/statm")
 
 _GROUP_FILES = ("max", "current", "stat")
@@ -24,10 +27,13 @@ class MemoryBudget:
     Bytes of ``rows`` prompts of ``tokens`` tokens, the answer included, with element size s::
 
         rows * (tokens * (2 * KV + s * (8 * hidden + 3 * intermediate)) + tokens**2 * scores + vocabulary * 4)
+            + 8 * pages * tokens * pixels
 
     KV are the bytes of keys and values of one token in all layers; it counts twice, since a growing cache is copied.
     The second term of the inner bracket are the activations of one layer. ``scores`` is 4 (a float32 mask) and, where
-    attention is computed without a fused kernel, 8 more for each head.
+    attention is computed without a fused kernel, 8 more for each head. ``pixels`` are the processor's bytes of a
+    picture for one of its tokens, as :meth:`learn` has seen them; they count eight times: two batches in
+    preparation beside the one that is answered, the processor's copies, and what the model's eyes make of them.
     """
 
     def __init__(self, model: Any) -> None:
@@ -44,14 +50,21 @@ class MemoryBudget:
         self._token = 2 * (2 * config.num_hidden_layers * kv_heads * head * size) + size * (8 * hidden + 3 * wide)
         self._pair = 4 + (8 * heads if eager else 0)
         self._row = 4 * config.vocab_size
+        self.pixels = 0.0
 
-    def needed(self, rows: int, tokens: int) -> int:
-        """Bytes that so many rows of so many tokens take, about."""
-        return rows * (tokens * self._token + tokens * tokens * self._pair + self._row)
+    def learn(self, pixels: int, tokens: int) -> None:
+        """Args: bytes of an encoded batch's pictures, and how many tokens they are by the family's estimate."""
+        if tokens > 0:
+            self.pixels = max(self.pixels, pixels / tokens)
 
-    def fits(self, rows: int, tokens: int) -> bool:
+    def needed(self, rows: int, tokens: int, pages: int = 0) -> int:
+        """Bytes that so many rows of so many tokens about so many pages take, about."""
+        texts = rows * (tokens * self._token + tokens * tokens * self._pair + self._row)
+        return texts + int(_PICTURES * pages * tokens * self.pixels)
+
+    def fits(self, rows: int, tokens: int, pages: int = 0) -> bool:
         """Whether so many rows of so many tokens may be answered together; one row always may try."""
-        return rows <= 1 or self.needed(rows, tokens) <= _SHARE * self.free()
+        return rows <= 1 or self.needed(rows, tokens, pages) <= _SHARE * self.free()
 
     def free(self) -> int:
         """Bytes that are free on the model's device now."""

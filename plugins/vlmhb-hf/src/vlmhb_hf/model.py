@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -24,6 +24,8 @@ from vlmhb_hf.info import DEFAULT_BATCH_SIZE, describe
 from vlmhb_hf.loading import load_torch_model
 from vlmhb_hf.memory import MemoryBudget, budget_of
 from vlmhb_hf.reuse import Reuse, limit_of
+from vlmhb_hf.rows import Row
+from vlmhb_hf.sharing import picture_bytes
 from vlmhb_hf.threads import choose_threads
 
 _AHEAD = 2
@@ -116,12 +118,16 @@ class HuggingFaceModel(ModelInterface):
             raise VlmhbError("no model is loaded; call load first.")
         control = control or GenerationControl()
         waiting: deque[Future[Prepared]] = deque()
+        seen = False
         with Preparation(self._builder, self._context, self._reuse) as preparation:
             groups = form_batches(
                 requests, lambda: self._batch_size, self._builder.estimate_tokens, self._fits, control
             )
             for taken in groups:
                 waiting.append(preparation.begin(taken))
+                if taken[0].request.images and not seen:
+                    seen = True
+                    self._learn(waiting[-1].result())  # before the next batch is formed
                 if len(waiting) > _AHEAD:
                     yield from self._answer(waiting.popleft().result(), preparation, control)
             while waiting and not control.stop.is_set():
@@ -137,21 +143,43 @@ class HuggingFaceModel(ModelInterface):
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _fits(self, rows: int, tokens: int) -> bool:
-        return self._budget is None or self._budget.fits(rows, tokens)
+    def _fits(self, rows: int, tokens: int, pages: int) -> bool:
+        shared = self._reuse is not None and self._reuse.level == "prefix"
+        return self._budget is None or self._budget.fits(rows, tokens, pages if shared else rows)
+
+    def _learn(self, prepared: Prepared) -> None:
+        if self._budget is not None and self._builder is not None:
+            for batch in prepared.batches:
+                sizes = {id(picture): picture.size for row in batch.rows for picture in row.prompt.images}
+                tokens = sum(self._builder.family.image_tokens(*size) for size in sizes.values())
+                self._budget.learn(picture_bytes(batch.encoded), tokens)
 
     def _answer(
         self, prepared: Prepared, preparation: Preparation, control: GenerationControl
     ) -> Iterator[GenerationResult]:
         yield from prepared.failed
-        for batch in prepared.batches:
+        self._learn(prepared)
+        while prepared.batches:
+            batch = prepared.batches.pop(0)
             if len(batch.rows) > self._batch_size:  # it was made before memory ran out
                 parts = preparation.again(batch.rows, self._batch_size)
             else:
                 parts, results = self._try(batch, preparation, control)
                 for result in results:
                     yield self._with_news(result)
+            del batch  # its tensors are large
             yield from self._answer(parts, preparation, control)
+        if prepared.unmade:
+            yield from self._answer_in_parts(prepared.unmade, preparation, control)
+
+    def _answer_in_parts(
+        self, rows: Sequence[Row], preparation: Preparation, control: GenerationControl
+    ) -> Iterator[GenerationResult]:
+        """Answer rows that memory did not suffice for; a part is prepared when the one before is answered."""
+        self._make_smaller(rows)
+        while rows:
+            part, rows = rows[: self._batch_size], rows[self._batch_size :]
+            yield from self._answer(preparation.again(part, len(part)), preparation, control)
 
     def _try(
         self, batch: Batch, preparation: Preparation, control: GenerationControl
@@ -186,15 +214,19 @@ class HuggingFaceModel(ModelInterface):
             return Prepared([], []), [GenerationResult.failed(rows[0].request.id, problem, tuple(rows[0].notes))]
         if not memory and self._reuse is not None and self._reuse.own_loop and not batch.plain_because:
             return preparation.again(rows, len(rows), plain_because=str(problem)), []
-        size = len(rows) // 2 if memory else 1
         if memory:
-            self._batch_size = size
-            note = f"memory ran out with {len(rows)} requests together; answered in groups of {size}."
-        else:
-            note = f"the engine failed on {len(rows)} requests together; answered one by one. ({problem})"
+            return Prepared([], [], rows), []
         for row in rows:
-            row.notes.append(note)
-        return preparation.again(rows, size), []
+            row.notes.append(f"the engine failed on {len(rows)} requests together; answered one by one. ({problem})")
+        return preparation.again(rows, 1), []
+
+    def _make_smaller(self, rows: Sequence[Row]) -> None:
+        """The batch size from now on, since memory ran out with these."""
+        self._batch_size = max(1, min(self._batch_size, len(rows) // 2))
+        for row in rows:
+            row.notes.append(
+                f"memory ran out with {len(rows)} requests together; answered in groups of {self._batch_size}."
+            )
 
     def _proved(self, batch: Batch, preparation: Preparation) -> bool:
         """Whether sharing is known to be right for this model; the first batch that shares is what it is tried on."""
@@ -202,9 +234,13 @@ class HuggingFaceModel(ModelInterface):
         assert self._reuse is not None
         if not self._reuse.proved:
             rows = [batch.rows[place] for place in batch.shared.sample()] if batch.shared else []
-            plain = preparation.again(rows, len(rows), plain_because="proof").batches
-            shared = preparation.again(rows, len(rows)).batches
-            self._reuse.judge(self._generation.difference(plain[0], shared[0]), limit_of(self._model.dtype))
+            plain = preparation.again(rows, len(rows), plain_because="proof")
+            shared = preparation.again(rows, len(rows))
+            if plain.unmade or shared.unmade:
+                raise MemoryError("not enough memory to compare both ways")
+            self._reuse.judge(
+                self._generation.difference(plain.batches[0], shared.batches[0]), limit_of(self._model.dtype)
+            )
             self._news += self._reuse.news()
         return self._reuse.level == "prefix"
 

@@ -151,6 +151,12 @@ def _ends_with(encoded: Any, ends: Sequence[tuple[int, ...]]) -> bool:
     return all(tuple(row[-len(end) :].tolist()) == end for row, end in zip(ids, ends, strict=True))
 
 
+def picture_bytes(encoded: Any) -> int:
+    """Bytes of an encoded batch beside its tokens."""
+    arrays = [value for name, value in encoded.items() if isinstance(value, torch.Tensor) and name not in PER_TOKEN]
+    return sum(array.nbytes for array in arrays)
+
+
 def _per_token(encoded: Any) -> set[str]:
     shape = encoded["input_ids"].shape
     return {name for name, value in encoded.items() if isinstance(value, torch.Tensor) and value.shape[:2] == shape}
