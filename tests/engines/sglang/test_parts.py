@@ -136,6 +136,45 @@ def test_models_that_would_be_computed_wrongly(tmp_path, config):
     refuse_known_faults(ModelSpec(model_path="x", model_impl="transformers"), folder(tmp_path, **config))
 
 
+MISTRAL = {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "max_position_embeddings": 32_768}
+IN_LLAVA = {"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava", "text_config": MISTRAL}
+
+
+@pytest.mark.parametrize("implementation", ["auto", "native", "transformers"])
+@pytest.mark.parametrize("config", [MISTRAL, MISTRAL | {"sliding_window": 4096}, IN_LLAVA])
+def test_a_window_that_sglang_does_not_have(tmp_path, config, implementation):
+    """No implementation has it, so another one is no advice; a context that fits into the window is."""
+    from vlmhb_sglang.checks import refuse_known_faults
+
+    model = folder(tmp_path, **config)
+    with pytest.raises(ModelLoadError, match=r"sliding window.*max_model_len") as caught:
+        refuse_known_faults(ModelSpec(model_path="x", model_impl=implementation), model)
+    assert "model_impl" not in str(caught.value)
+    refuse_known_faults(ModelSpec(model_path="x", model_impl=implementation, max_model_len=4096), model)
+    with pytest.raises(ModelLoadError, match="sliding window"):
+        refuse_known_faults(ModelSpec(model_path="x", model_impl=implementation, max_model_len=4097), model)
+
+
+@pytest.mark.parametrize("window", [None, 32_768])
+def test_a_window_that_nothing_reaches(tmp_path, window):
+    from vlmhb_sglang.checks import refuse_known_faults
+
+    refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **MISTRAL, sliding_window=window))
+
+
+def test_what_a_processor_made_is_read_both_ways():
+    """SGLang wants a dictionary, and its GLM-4V asks it for attributes."""
+    import copy
+
+    from vlmhb_sglang.asking import Features
+
+    made = Features({"image_grid_thw": 3}, format="processor_output")
+    assert isinstance(made, dict)
+    assert (made["image_grid_thw"], made.image_grid_thw, made.format) == (3, 3, "processor_output")
+    assert getattr(made, "attention_mask", None) is None
+    assert copy.deepcopy(made) == made
+
+
 def test_models_without_a_known_fault(tmp_path):
     from vlmhb_sglang.checks import refuse_known_faults
 

@@ -27,6 +27,20 @@ _PER_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_id
 """What a processor returns about tokens; SGLang gets the ids and works out the rest."""
 
 
+class Features(dict[str, Any]):
+    """What a processor made of a request's pictures.
+
+    SGLang knows it as a dictionary, and some of its own code then looks for attributes, as processors' results have
+    them; GLM-4V's gives a picture the positions of plain text where it finds none.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
 @dataclass(frozen=True)
 class Question:
     """A request as the engine takes it.
@@ -87,7 +101,7 @@ class Asking:
         }
         if prepared.images:
             features = {key: value for key, value in encoded.items() if key not in _PER_TOKEN}
-            arguments["image_data"] = [{**features, "format": "processor_output"}]
+            arguments["image_data"] = [Features(features, format="processor_output")]
         notes = [*self._builder.notes, *prepared.notes, *clipped]
         if request.logprobs and request.json_schema is not None:
             notes.append(MASKED_LOGPROBS)

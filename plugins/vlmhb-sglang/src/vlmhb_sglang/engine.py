@@ -60,6 +60,8 @@ class HostedEngine(Engine):
         self._quit_handler = signal.getsignal(signal.SIGQUIT)
         before = set(multiprocessing.active_children())
         try:
+            if arguments.get("enable_multimodal"):
+                _take_ready_images()
             with guarded_launch():
                 super().__init__(**arguments)
         except Exception as error:  # SGLang and the model's own code run in there, and may raise anything
@@ -123,6 +125,13 @@ class ForkedEngine(HostedEngine):
     """The same, its processes made by the fork server."""
 
     start_method: ClassVar[str] = "forkserver"
+
+
+def _take_ready_images() -> None:
+    """For models with pictures only: SGLang's processors are many modules to import."""
+    from vlmhb_sglang.ready import take_ready_images
+
+    take_ready_images()
 
 
 def end(processes: Iterable[BaseProcess]) -> None:
