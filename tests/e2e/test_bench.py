@@ -48,6 +48,7 @@ def test_other_answers_are_flagged(cli, script, tmp_path):
     assert "vllm: 1 answers are not those of hf, to requests 1-2" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_engine_that_refuses_does_not_stop_the_others(cli, script, tmp_path):
     script.rules({"on": "load", "backend": "vllm", "do": "refuse"}, {"id": "0-1", "do": "error"})
     done = cli("bench", "m", "-b", "vllm,hf", *DRAWN, "--repeats", "1", "--out", tmp_path / "out", "--json", code=1)
@@ -61,6 +62,7 @@ def test_an_engine_that_refuses_does_not_stop_the_others(cli, script, tmp_path):
     assert printed["bench"]["engines"][1]["passes"] == []
 
 
+@pytest.mark.slow
 def test_a_sweep_never_has_more_in_flight_than_it_says(cli, script, tmp_path):
     done = cli(
         *("bench", "m", "-b", "hf", *DRAWN, "-o", "batch=4", "--repeats", "1", "--concurrency", "1,3"),
@@ -96,6 +98,7 @@ def test_against_an_earlier_result(cli, script, tmp_path):
     assert "speeds of different work cannot be compared" in refused.stderr
 
 
+@pytest.mark.slow
 def test_one_after_another(cli, script, tmp_path):
     done = cli("bench", "m", "-b", "hf,vllm", *DRAWN, "--repeats", "2", "--in-turn", "--out", tmp_path / "out")
     order = [entry["backend"] for entry in script.log() if "id" in entry]

@@ -186,6 +186,7 @@ def without_times(answers: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{name: cell for name, cell in line.items() if "time" not in name} for line in answers]
 
 
+@pytest.mark.slow
 def test_c20_answers_belong_to_a_model_and_an_engine(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     folder = case_folder("C20", tmp_path)
     expect = ALL["C20"]["expect"]

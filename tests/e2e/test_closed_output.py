@@ -51,6 +51,7 @@ def test_an_error_that_nobody_reads_is_no_error_of_its_own(named_env: Env) -> No
     assert "no backend 'nope'" in unread(named_env, "backends", "nope", closed=("stdout",)).stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_watches_any_more_can_go_on(
     tmp_path: Path, cli: Cli, named_env: Env, script: ScriptFile
 ) -> None:

@@ -160,6 +160,7 @@ def test_damage_that_no_file_shows_is_found_by_doctor(made_home, empty_home, cor
 # --- what goes wrong while one is made
 
 
+@pytest.mark.slow
 def test_engine_that_cannot_be_imported(empty_home, monkeypatch):
     monkeypatch.setenv("VLMHB_SCRIPTED_RECIPE", '{"verify": "import no_such_engine"}')
     with pytest.raises(ManagedEnvironmentError, match=r"(?s)does not work.*No module named 'no_such_engine'"):
@@ -215,6 +216,7 @@ def test_disk_full_while_packages_are_installed(small_disk, monkeypatch):
     assert left_over(small_disk) == []
 
 
+@pytest.mark.slow
 def test_plugin_without_a_recipe_needs_none(empty_home, tmp_path):
     plugin = tmp_path / "plain"
     shutil.copytree(SCRIPTED, plugin)

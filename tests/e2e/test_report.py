@@ -63,6 +63,7 @@ def test_several_runs_in_one_report_in_russian(config: Path, tmp_path: Path, cli
     assert "Отвечены разные строки" in page
 
 
+@pytest.mark.slow
 def test_scoring_again_brings_the_report_up_to_date(config: Path, tmp_path: Path, cli: Cli) -> None:
     cli("run", config, "--out", tmp_path / "out", code=1)
     assert "ANLS" not in text_of(tmp_path / "out" / "report")
@@ -72,6 +73,7 @@ def test_scoring_again_brings_the_report_up_to_date(config: Path, tmp_path: Path
     assert "ANLS" in text_of(tmp_path / "out" / "report")
 
 
+@pytest.mark.slow
 def test_a_benchmark_in_the_runs_folder_is_a_section(config: Path, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     cli("run", config, "--out", out, code=1)

@@ -301,6 +301,7 @@ def schemas_asked(script: ScriptFile, first: int = 0) -> dict[str, Any]:
     return {line["question"]: line["json_schema"] for line in [line for line in script.log() if "id" in line][first:]}
 
 
+@pytest.mark.slow
 def test_an_engine_that_can_is_given_the_rows_schema(
     tmp_path: Path, cli: Cli, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +396,7 @@ def test_a_request_that_kills_the_engine_is_an_error_row(tmp_path: Path, cli: Cl
     assert (tmp_path / "out" / "logs" / "scripted.log").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_only_evaluate_scores_what_is_there(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
     make_dataset(tmp_path / "dataset", 6)
     out = tmp_path / "out"
@@ -422,6 +424,7 @@ def test_two_configs_of_one_name_do_not_share_a_folder(
     cli("run", "b/user_config.csv", "--out", "runs/b")
 
 
+@pytest.mark.slow
 def test_another_engine_version_is_said(tmp_path: Path, cli: Cli) -> None:
     make_dataset(tmp_path / "dataset", 2)
     config = make_config(tmp_path, {})
@@ -541,6 +544,7 @@ def test_generate_takes_a_json_schema(
     assert len(script.asked()) == 1
 
 
+@pytest.mark.slow
 def test_while_a_model_loads_everything_is_imported_that_the_end_needs(
     tmp_path: Path, cli: Cli, named_env: Env
 ) -> None:

@@ -285,6 +285,7 @@ def test_stop_is_kept_over_a_death(open_model, events):
     assert not any("again" in event for event in events if "SIGKILL" not in event)
 
 
+@pytest.mark.slow
 def test_several_culprits(open_model):
     culprits = ["3", "4"]
     model, _ = open_model(*({"id": id, "do": "segfault"} for id in culprits), batch=8)
@@ -293,6 +294,7 @@ def test_several_culprits(open_model):
     assert len(results) == 12
 
 
+@pytest.mark.slow
 def test_worker_that_always_dies_is_given_up(open_model, events):
     model, script = open_model(*({"id": str(n), "do": "segfault"} for n in range(100)), max_restarts=2)
     with pytest.raises(WorkerError, match=r"(?s)started again 2 times in a row.*SIGSEGV") as caught:

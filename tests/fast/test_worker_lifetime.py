@@ -177,6 +177,7 @@ def test_killed_parent_of_a_stopped_worker(driver):
     assert_gone(processes)
 
 
+@pytest.mark.slow
 def test_parent_and_supervisor_killed_at_once(driver):
     processes = family(driver.pid)
     supervisor_of(processes).kill()

@@ -107,6 +107,7 @@ def test_a_page_that_is_too_big_to_prepare_is_out_of_memory_and_not_refused(mode
     assert all(results[id].token_ids == wanted[id] for id in results.keys() - failed)
 
 
+@pytest.mark.slow
 def test_a_request_that_is_too_big_alone_fails_alone(model, wanted):
     import torch
 
@@ -221,6 +222,7 @@ def test_stop_finishes_what_was_started_and_starts_no_more(model):
     assert len(asked) <= 3 * 64
 
 
+@pytest.mark.slow
 def test_a_source_that_waits_for_answers_is_not_waited_for_forever(model):
     """Requests that come slowly are answered before the window is full."""
     import time
