@@ -23,7 +23,8 @@ _CAUSAL = "on a CPU the tokens of an image do not see each other, and answers ab
 SILENT = {
     ("gemma3", "native"): _CAUSAL,
     ("gemma3", "transformers"): _CAUSAL,
-    ("mllama", "native"): "answers about images differ from those of transformers.",
+    ("mllama", "native"): "it takes image features from other vision layers than transformers 5, and answers differ.",
+    ("paligemma", "transformers"): "the prompt's tokens see only what stands before them, and answers differ.",
 }
 """Model type and implementation -> what is computed differently from transformers, found with SGLang 0.5.23."""
 
