@@ -30,6 +30,7 @@ SEEN = {
     "qwen3_vl": (SUPPORTED, SUPPORTED),
     "llava": (("refused", "'Conv2d' object has no attribute 'num_embeddings'"), SUPPORTED),
     "idefics3": (NO_CODE, SUPPORTED),
+    "a window": (("refused", "no sliding window"), ("refused", "no sliding window")),
     "weights that lack a tensor": (SUPPORTED, SUPPORTED),
     "unknown model type": (("refused", "zephyron"), ("refused", "zephyron")),
 }
