@@ -44,6 +44,8 @@ class HostedEngine(Engine):
     """
 
     start_method: ClassVar[str] = "spawn"
+    _loads: ClassVar[Path | None] = None
+    """Where the scheduler that was started last publishes its load, a name in shared memory."""
 
     def __init__(self, **arguments: Any) -> None:
         """Start the engine.
@@ -67,19 +69,19 @@ class HostedEngine(Engine):
         except Exception as error:  # SGLang and the model's own code run in there, and may raise anything
             self.processes = tuple(set(multiprocessing.active_children()) - before)
             end(self.processes)
+            _forget(self._loads)
             reason = self.reason(error)
             self.shutdown()
             raise LaunchError(reason) from error
         self.processes = tuple(set(multiprocessing.active_children()) - before)
         # It would signal this process when a child ends; whoever watches the processes does better.
         self.tokenizer_manager._subprocess_watchdog.stop()
-        # The scheduler publishes its load there for a server that is not used. Its owners keep their mapping, and
-        # none of them could remove the name when it is killed.
-        Path(shm_path_for(self.port_args.instance_id)).unlink(missing_ok=True)
+        _forget(self._loads)
 
     @classmethod
     def _launch_scheduler_processes(cls, server_args: Any, port_args: Any, *_: Any, **kwargs: Any) -> Any:
         multiprocessing.set_start_method(cls.start_method, force=True)
+        HostedEngine._loads = Path(shm_path_for(port_args.instance_id))
         target = functools.partial(children.run_scheduler, dict(os.environ))
         return super()._launch_scheduler_processes(server_args, port_args, target, **kwargs)
 
@@ -145,6 +147,15 @@ def end(processes: Iterable[BaseProcess]) -> None:
                     member.kill()
     for process in processes:
         process.join(_END_SECONDS)
+
+
+def _forget(loads: Path | None) -> None:
+    """Remove the name of the scheduler's load, which is for a server that is not used.
+
+    Its owners keep their mapping, and none of them could remove the name when it is killed.
+    """
+    if loads is not None:
+        loads.unlink(missing_ok=True)
 
 
 def _ipc_names(port_args: Any) -> list[str]:
