@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,14 @@ from support.envs import CORE, SCRIPTED, SCRIPTED_NAMES, Env, make_env
 from support.scripts import ScriptFile
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No managed environments but those that a test makes, whatever has been made on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLMHB_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 @pytest.fixture(scope="session")
