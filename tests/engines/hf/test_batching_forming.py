@@ -182,7 +182,8 @@ def test_pages_of_every_size_are_all_answered_under_a_memory_limit(tiny):
 def test_the_limit_of_a_control_group_counts_without_kept_files(model, monkeypatch, tmp_path):
     from vlmhb_hf import memory
 
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    free_memory = memory.free_memory
+    monkeypatch.setattr(memory, "free_memory", lambda: free_memory(tmp_path))
     before = model._budget.free()
     for name, text in (
         ("max", "5000000\n"),
@@ -193,6 +194,6 @@ def test_the_limit_of_a_control_group_counts_without_kept_files(model, monkeypat
     assert model._budget.free() == 500016
     (tmp_path / "memory.max").write_text("max\n")
     assert model._budget.free() > before // 2
-    monkeypatch.setattr(memory, "_MEMORY", tmp_path / "none")
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**62)
     monkeypatch.setattr(memory, "_PROCESS", tmp_path / "none")
     assert model._budget.fits(32, 5000)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from vlmhb.memory import free_memory
 
 _SHARE = 0.5
 """Of the free memory, for one batch; the rest is for what the estimate leaves out and for batches in preparation."""
@@ -13,12 +14,7 @@ _SHARE = 0.5
 _PICTURES = 8
 """How often the bytes of prepared pictures count; see :class:`MemoryBudget`."""
 
-_GROUP, _MEMORY, _PROCESS = Path("/sys/fs/cgroup"), Path("/proc/meminfo"), Path("/proc/self/statm")
-
-_GROUP_FILES = ("max", "current", "stat")
-
-_UNKNOWN = 2**62
-"""Where the system does not say; then only running out of memory makes batches smaller."""
+_PROCESS = Path("/proc/self/statm")
 
 
 class MemoryBudget:
@@ -71,8 +67,8 @@ class MemoryBudget:
         if self._device.type == "cuda":
             unused = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
             return int(torch.cuda.mem_get_info(self._device)[0]) + unused
-        limits = (_machine(), _group(), _address_space())
-        return min((limit for limit in limits if limit is not None), default=_UNKNOWN)
+        left = _address_space()
+        return free_memory() if left is None else min(free_memory(), left)
 
 
 def budget_of(model: Any) -> MemoryBudget | None:
@@ -81,26 +77,6 @@ def budget_of(model: Any) -> MemoryBudget | None:
         return MemoryBudget(model)
     except AttributeError:
         return None
-
-
-def _machine() -> int | None:
-    if not _MEMORY.is_file():
-        return None
-    lines = _MEMORY.read_text(encoding="ascii").splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
-
-
-def _group() -> int | None:
-    """What the control group has left; files that the system keeps in memory give way."""
-    try:
-        most, used, stat = ((_GROUP / f"memory.{name}").read_text(encoding="ascii") for name in _GROUP_FILES)
-    except OSError:
-        return None
-    if most.strip() == "max":
-        return None
-    fields = dict(line.split() for line in stat.splitlines())
-    kept = sum(int(fields.get(name, 0)) for name in ("active_file", "inactive_file"))
-    return max(0, int(most) - int(used) + kept)
 
 
 def _address_space() -> int | None:
