@@ -259,12 +259,10 @@ def test_what_is_not_known_is_not_guessed():
     assert (found.weights, found.kv_cache, found.page_tokens, found.fits[0].batch) == ({}, None, None, None)
 
 
-def test_a_containers_limit_counts(tmp_path):
-    (tmp_path / "meminfo").write_text("MemTotal: 2000 kB\nMemAvailable: 1500 kB\nHugePages_Total: 0\n")
-    (tmp_path / "max").write_text("1024000\n")
-    assert devices._cpu(tmp_path / "meminfo", tmp_path / "none").free == 1500 * 1024
-    limited = devices._cpu(tmp_path / "meminfo", tmp_path / "max")
-    assert (limited.total, limited.free) == (1_024_000, 1_024_000)
+def test_the_cpu_has_what_the_container_has_left(monkeypatch):
+    monkeypatch.setattr(devices, "total_memory", lambda: 3000)
+    monkeypatch.setattr(devices, "free_memory", lambda: 1000)
+    assert devices.devices()[-1] == Device(name="cpu", title="CPU", total=3000, free=1000)
 
 
 def test_gpus_are_those_of_the_driver(tmp_path, monkeypatch):

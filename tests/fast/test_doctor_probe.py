@@ -17,7 +17,7 @@ from vlmhb.doctor.cells import Cell, cell_of
 from vlmhb.doctor.families import rows
 from vlmhb.doctor.matrix import Matrix, Measured, read_cells
 from vlmhb.doctor.page import page
-from vlmhb.doctor.probe import Bench
+from vlmhb.doctor.probe import TwinWorker
 from vlmhb.doctor.questions import COUNT, picture, questions
 from vlmhb.engines import Engines
 from vlmhb.errors import ConfigError, ModelLoadError, RequestError, WorkerStartError
@@ -77,8 +77,8 @@ def test_an_environment_that_is_of_no_use_says_nothing_about_a_twin(tmp_path: Pa
         def launch(self, name: str, say: Callable[[str], None] | None = None) -> Launch:
             return Launch(python=str(tmp_path / "no-python"))
 
-    with Bench(Broken(), "vllm", tmp_path, print) as bench, pytest.raises(WorkerStartError, match="no-python"):
-        bench.ask(ModelSpec(model_path="twin"), questions((0,)))
+    with TwinWorker(Broken(), "vllm", tmp_path, print) as worker, pytest.raises(WorkerStartError, match="no-python"):
+        worker.ask(ModelSpec(model_path="twin"), questions((0,)))
 
 
 def test_the_same_tokens() -> None:

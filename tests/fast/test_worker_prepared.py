@@ -150,13 +150,15 @@ def test_weights_are_read_ahead_only_when_twice_their_size_leaves_memory(
     assert len(asked) == 2
 
 
-def test_free_memory_is_what_the_container_has_left(tmp_path: Path) -> None:
-    everything = memory.free_memory(tmp_path / "no group")
-    assert everything > 1 << 20
+def test_memory_is_what_the_container_may_take_and_has_left(tmp_path: Path) -> None:
+    machine = memory.total_memory(tmp_path / "no group")
+    assert machine > memory.free_memory(tmp_path / "no group") > 1 << 20
     (tmp_path / "memory.current").write_text("700\n")
     (tmp_path / "memory.stat").write_text("anon 5\nactive_file 30\ninactive_file 20\n")
     for most, free in (("1000", 350), ("600", 0)):
         (tmp_path / "memory.max").write_text(f"{most}\n")
-        assert memory.free_memory(tmp_path) == free
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory.free_memory(tmp_path) > 1 << 20
+        assert (memory.total_memory(tmp_path), memory.free_memory(tmp_path)) == (int(most), free)
+    for most in ("max", str(1 << 60)):
+        (tmp_path / "memory.max").write_text(f"{most}\n")
+        assert memory.total_memory(tmp_path) == machine
+        assert memory.free_memory(tmp_path) > 1 << 20

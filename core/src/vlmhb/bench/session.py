@@ -14,6 +14,7 @@ from vlmhb.bench.memory import cpu_seconds
 from vlmhb.bench.workload import Workload
 from vlmhb.contract.request import GenerationRequest
 from vlmhb.contract.result import GenerationResult
+from vlmhb.memory import free_memory
 
 WARM_UP = 32
 """Most questions that are asked before anything counts."""
@@ -172,9 +173,7 @@ class _Session:
 
     def _too_large(self) -> str:
         """Whether another engine as large as the largest so far would not fit."""
-        from vlmhb.doctor.devices import devices
-
-        needed, free = max(subject.peak() for subject in self.subjects), devices()[-1].free
+        needed, free = max(subject.peak() for subject in self.subjects), free_memory()
         return f"{free >> 20:,} MiB of memory are free, and one held {needed >> 20:,} MiB" if free < needed else ""
 
     def _busy(self) -> str:

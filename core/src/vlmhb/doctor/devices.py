@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import msgspec
+
+from vlmhb.memory import free_memory, total_memory
 
 _MIB = 1 << 20
 _QUERY = ["--query-gpu=index,name,memory.total,memory.free", "--format=csv,noheader,nounits"]
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
-    """One device; memory in bytes."""
+    """One device; memory in bytes.
+
+    Attributes:
+        name: as the engines call it.
+        title: what it is, for people.
+        total: its memory; of the CPU's, what the container may take where that is less.
+        free: what can be taken now.
+    """
 
     name: str
     title: str
@@ -39,10 +47,5 @@ def _gpus() -> list[Device]:
     ]
 
 
-def _cpu(meminfo: Path = Path("/proc/meminfo"), limit: Path = Path("/sys/fs/cgroup/memory.max")) -> Device:
-    """The machine's memory; what a container may take, where that is less."""
-    lines = (line.split() for line in meminfo.read_text(encoding="ascii").splitlines())
-    sizes = {line[0].rstrip(":"): int(line[1]) * 1024 for line in lines if len(line) > 1}
-    allowed = limit.read_text(encoding="ascii").strip() if limit.is_file() else "max"
-    total = min(sizes["MemTotal"], int(allowed)) if allowed.isdigit() else sizes["MemTotal"]
-    return Device(name="cpu", title="CPU", total=total, free=min(total, sizes["MemAvailable"]))
+def _cpu() -> Device:
+    return Device(name="cpu", title="CPU", total=total_memory(), free=free_memory())

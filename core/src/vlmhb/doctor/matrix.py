@@ -17,7 +17,7 @@ from vlmhb.contract.twin import Twin
 from vlmhb.doctor.ask import ask
 from vlmhb.doctor.cells import Cell, cell_of
 from vlmhb.doctor.families import Row, write_config
-from vlmhb.doctor.probe import REFERENCE, Bench, Way, make_twin, twin_spec
+from vlmhb.doctor.probe import REFERENCE, TwinWorker, Way, make_twin, twin_spec
 from vlmhb.doctor.questions import questions
 from vlmhb.engines import Engines
 from vlmhb.environments import places
@@ -102,18 +102,18 @@ class Survey:
         Raises:
             VlmhbError: the reference is not there, or an engine's environment is of no use; what was measured is kept.
         """
-        with Bench(self._engines, REFERENCE, self._home / "logs", self._say) as bench:
+        with TwinWorker(self._engines, REFERENCE, self._home / "logs", self._say) as worker:
             for row in self._rows:
-                self._refer(row, bench)
+                self._refer(row, worker)
         for backend in backends:
             if backend == REFERENCE:
                 continue
             for way in self._ways(backend):
-                with Bench(self._engines, backend, self._home / "logs", self._say) as bench:
+                with TwinWorker(self._engines, backend, self._home / "logs", self._say) as worker:
                     for row in self._rows:
-                        self._measure(row, way, bench)
+                        self._measure(row, way, worker)
 
-    def _refer(self, row: Row, bench: Bench) -> None:
+    def _refer(self, row: Row, worker: TwinWorker) -> None:
         """A row's twin and the reference's answers, from the last time or anew."""
         place = self._home / _key(row, self._reference)
         if self._fresh:
@@ -124,7 +124,7 @@ class Survey:
             self._problems[row.name] = known.cell.reason
             return
         try:
-            twin, answers = self._kept(place) or self._make(row, place, way, bench)
+            twin, answers = self._kept(place) or self._make(row, place, way, worker)
         except ModelLoadError as error:
             answers = EngineAnswers(REFERENCE, {}, str(error), loaded=False)
         else:
@@ -135,13 +135,13 @@ class Survey:
         if self._fresh or not self._matrix.has(row.name, " ".join(way), self._reference, self._reference):
             self._keep(row, cell_of(*way, answers))
 
-    def _make(self, row: Row, place: Path, way: Way, bench: Bench) -> tuple[Twin, EngineAnswers]:
+    def _make(self, row: Row, place: Path, way: Way, worker: TwinWorker) -> tuple[Twin, EngineAnswers]:
         self._say(f"{row.name}: making its twin and asking {REFERENCE}")
         shutil.rmtree(place, ignore_errors=True)
         source = write_config(row, place / "config")
         spec = ModelSpec(model_path=str(source), trust_remote_code=row.trust_remote_code)
         twin = make_twin(self._engines, spec, place / "twin", self._say)
-        answers = bench.ask(twin_spec(spec, twin, way), questions(twin.image_counts))
+        answers = worker.ask(twin_spec(spec, twin, way), questions(twin.image_counts))
         (place / "answers.json").write_bytes(msgspec.json.encode((twin, answers)))
         return twin, answers
 
@@ -151,7 +151,7 @@ class Survey:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # not there, or of another version
             return None
 
-    def _measure(self, row: Row, way: Way, bench: Bench) -> None:
+    def _measure(self, row: Row, way: Way, worker: TwinWorker) -> None:
         version = self._version(way.backend)
         known = self._matrix.has(row.name, " ".join(way), version, self._reference)
         if known and not self._fresh:
@@ -167,11 +167,11 @@ class Survey:
         spec = twin_spec(source, twin, way)
         asked = questions(twin.image_counts)
         self._say(f"{row.name}: asking {' '.join(way)}")
-        was_fresh = bench.is_fresh
-        cell = cell_of(*way, bench.ask(spec, asked), reference)
+        was_fresh = worker.is_fresh
+        cell = cell_of(*way, worker.ask(spec, asked), reference)
         if not cell.agrees and not was_fresh:  # what a twin before it left behind must not be blamed on it
-            bench.close()
-            cell = cell_of(*way, bench.ask(spec, asked), reference)
+            worker.close()
+            cell = cell_of(*way, worker.ask(spec, asked), reference)
         self._keep(row, cell)
 
     def _keep(self, row: Row, cell: Cell) -> None:

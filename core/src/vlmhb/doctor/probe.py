@@ -100,8 +100,8 @@ def probe(engines: Engines, spec: ModelSpec, ways: Iterable[Way], out: Path, say
     for way in in_order(ways):
         say(f"asking {way.backend} {way.implementation}")
         try:
-            with Bench(engines, way.backend, out / "logs", say) as bench:
-                answers = bench.ask(twin_spec(spec, twin, way), asked)
+            with TwinWorker(engines, way.backend, out / "logs", say) as worker:
+                answers = worker.ask(twin_spec(spec, twin, way), asked)
         except WorkerStartError as error:  # the other engines may be in order
             answers = EngineAnswers(way.backend, {}, str(error), loaded=False)
         cells.append(cell_of(*way, answers, reference))
@@ -127,7 +127,7 @@ def twin_spec(spec: ModelSpec, twin: Twin, way: Way) -> ModelSpec:
     )
 
 
-class Bench:
+class TwinWorker:
     """A worker for one backend that loads one twin after another in the same process.
 
     A context manager that ends it. After a failure the next twin gets a new process.
