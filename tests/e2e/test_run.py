@@ -381,9 +381,25 @@ def test_a_model_that_does_not_load_is_an_error_of_its_rows(tmp_path: Path, cli:
     assert found["bad"][0] == found["crash"][0] == "error"
     assert "refuses this model" in found["bad"][1]
     assert "SIGSEGV" in found["crash"][1]
+    assert f"Its log is {tmp_path / 'out' / 'logs' / 'scripted-crash.log'}" in found["crash"][1]
     script.rules()
     cli("run", config, "--out", tmp_path / "out")
     assert RunResults(tmp_path / "out").manifest["rows"] == {"ok": 12, "error": 0, "missing": 0}
+
+
+def test_each_model_has_its_own_log_and_entry_in_the_manifest(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
+    make_dataset(tmp_path / "dataset", 2)
+    rows = [{"model_name": name, "model_options": f"batch={batch}"} for name, batch in (("a", 8), ("a", 2), ("b", 8))]
+    cli("run", make_config(tmp_path, *rows), "--out", tmp_path / "out")
+    models = RunResults(tmp_path / "out").manifest["models"]
+    assert {model["log"]: (model["model_name"], model["facts"]["batch"]) for model in models} == {
+        "logs/scripted-a.log": ("a", 8),
+        "logs/scripted-a-2.log": ("a", 2),
+        "logs/scripted-b.log": ("b", 8),
+    }
+    assert {path.name for path in (tmp_path / "out" / "logs").iterdir()} == {
+        Path(model["log"]).name for model in models
+    }
 
 
 def test_a_request_that_kills_the_engine_is_an_error_row(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
@@ -393,7 +409,7 @@ def test_a_request_that_kills_the_engine_is_an_error_row(tmp_path: Path, cli: Cl
     lines = RunResults(tmp_path / "out").answers
     assert [line["row"] for line in lines if line["status"] != "ok"] == ["5"]
     assert "SIGSEGV" in lines[4]["error"]
-    assert (tmp_path / "out" / "logs" / "scripted.log").stat().st_size > 0
+    assert (tmp_path / "out" / "logs" / "scripted-tiny.log").stat().st_size > 0
 
 
 @pytest.mark.slow

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from support.envs import Env
-from support.processes import assert_gone, family
+from support.processes import assert_gone, family, wait_until
 from support.scripts import ScriptFile
-from vlmhb import ModelSpec
-from vlmhb.errors import ManagedEnvironmentError, ModelLoadError
+from vlmhb import GenerationRequest, ModelSpec
+from vlmhb.errors import ManagedEnvironmentError, ModelLoadError, WorkerError
 from vlmhb.run import engine
 from vlmhb.run.ahead import LEAD_SECONDS, NearTheEnd
 from vlmhb.run.engine import Workers
-from vlmhb.run.folder import RunFolder
 from vlmhb.worker.launch import Launch
 
 
@@ -71,8 +70,8 @@ def here(scripted_env: Env) -> Here:
 
 
 @pytest.fixture
-def workers(here: Here, tmp_path: Path) -> Iterator[Workers]:
-    with RunFolder(tmp_path / "out") as home, Workers(here, home, lambda _: None) as opened:  # type: ignore[arg-type]
+def workers(here: Here) -> Iterator[Workers]:
+    with Workers(here, lambda _: None) as opened:  # type: ignore[arg-type]
         yield opened
 
 
@@ -81,22 +80,29 @@ def script(tmp_path: Path) -> ScriptFile:
     return ScriptFile(tmp_path)
 
 
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "scripted-small.log"
+
+
 def spec(script: ScriptFile, name: str = "small") -> ModelSpec:
     return ModelSpec(model_path=name, options={"script": str(script.path)})
 
 
-def test_the_prepared_worker_is_the_one_that_is_opened(workers: Workers, here: Here, script: ScriptFile) -> None:
-    workers.prepare("scripted", spec(script))
-    model, startup = workers.open("scripted", spec(script), most_images=3)
+def test_the_prepared_worker_is_the_one_that_is_opened(
+    workers: Workers, here: Here, script: ScriptFile, log: Path
+) -> None:
+    workers.prepare("scripted", spec(script), log)
+    model, startup = workers.open("scripted", spec(script), log, most_images=3)
     with model:
         assert (startup["prepared_ahead"], here.rebuilds) == (True, [False])
         assert [entry["max_images"] for entry in script.log() if entry.get("event") == "load"] == [3]
 
 
-def test_a_worker_for_another_model_is_not_taken_and_ends(workers: Workers, script: ScriptFile) -> None:
-    workers.prepare("scripted", spec(script, "other"))
+def test_a_worker_for_another_model_is_not_taken_and_ends(workers: Workers, script: ScriptFile, log: Path) -> None:
+    workers.prepare("scripted", spec(script, "other"), log)
     prepared = family(os.getpid())
-    model, startup = workers.open("scripted", spec(script), most_images=1)
+    model, startup = workers.open("scripted", spec(script), log, most_images=1)
     with model:
         assert startup["prepared_ahead"] is False
         assert_gone(prepared)
@@ -104,31 +110,48 @@ def test_a_worker_for_another_model_is_not_taken_and_ends(workers: Workers, scri
 
 
 def test_nothing_is_prepared_when_memory_is_short(
-    workers: Workers, here: Here, script: ScriptFile, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, here: Here, script: ScriptFile, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "free_memory", lambda: engine.SPARE - 1)
-    workers.prepare("scripted", spec(script))
+    workers.prepare("scripted", spec(script), log)
     assert here.rebuilds == []
-    model, startup = workers.open("scripted", spec(script), most_images=1)
+    model, startup = workers.open("scripted", spec(script), log, most_images=1)
     with model:
         assert startup["prepared_ahead"] is False
 
 
 def test_an_environment_that_must_be_made_again_waits_for_its_turn(
-    workers: Workers, here: Here, script: ScriptFile
+    workers: Workers, here: Here, script: ScriptFile, log: Path
 ) -> None:
     here.problem = "it is out of date"
-    workers.prepare("scripted", spec(script))
+    workers.prepare("scripted", spec(script), log)
     with pytest.raises(ManagedEnvironmentError, match="out of date"):
-        workers.open("scripted", spec(script), most_images=1)
+        workers.open("scripted", spec(script), log, most_images=1)
     assert here.rebuilds == [False, True]
 
 
-def test_a_model_that_is_refused_leaves_the_next_one_its_turn(workers: Workers, script: ScriptFile) -> None:
+def test_a_model_that_is_refused_leaves_the_next_one_its_turn(workers: Workers, script: ScriptFile, log: Path) -> None:
     script.rules({"on": "load", "model": "bad", "do": "refuse"})
-    workers.prepare("scripted", spec(script, "bad"))
+    workers.prepare("scripted", spec(script, "bad"), log)
     with pytest.raises(ModelLoadError, match="refuses"):
-        workers.open("scripted", spec(script, "bad"), most_images=1)
-    model, _ = workers.open("scripted", spec(script), most_images=1)
+        workers.open("scripted", spec(script, "bad"), log, most_images=1)
+    model, _ = workers.open("scripted", spec(script), log, most_images=1)
     with model:
         assert model.generate(["a"]) == ["a"]
+
+
+def test_what_a_prepared_worker_prints_is_not_blamed_on_the_model_that_answers(
+    workers: Workers, script: ScriptFile, log: Path
+) -> None:
+    script.rules({"on": "prepare", "model": "next", "do": "garbage"}, {"question": "die", "do": "segfault"})
+    after = log.with_name("scripted-next.log")
+    model, _ = workers.open("scripted", spec(script), log, most_images=1)
+    with model:
+        workers.prepare("scripted", spec(script, "next"), after)
+        assert wait_until(lambda: after.exists() and b"garbage" in after.read_bytes())
+        with pytest.raises(WorkerError) as problem:
+            list(model.generate_requests(GenerationRequest.ask(str(number), "die") for number in range(9)))
+    assert f"Its log is {log}" in str(problem.value)
+    assert "the engine's last words" in str(problem.value)
+    assert "garbage" not in str(problem.value)
+    assert log.read_text().count("the engine's last words") > 1, "a worker that is started again goes on in its log"

@@ -184,9 +184,8 @@ def _candidates(
     found = []
     for name in names:
         info, spec = engine_spec(registry, name, model, options, max_images=max(1, images))
-        log = home.logs / f"{name.replace(':', '-')}.log"
         launch = lambda backend=info.name: registry.launch(backend, listener.note)  # noqa: E731
-        found.append(Candidate(name, info, spec, launch, log, listener.note))
+        found.append(Candidate(name, info, spec, launch, home.log(name), listener.note))
     return found
 
 

@@ -121,7 +121,7 @@ def _ask(
     try:
         return ask_engine(
             name,
-            lambda: Workers(registry, home, listener.note).open(info.name, spec, images)[0],
+            lambda: Workers(registry, listener.note).open(info.name, spec, home.log(name), images)[0],
             requests,
             listener.answered,
         )

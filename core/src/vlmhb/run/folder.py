@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
+import re
+from collections.abc import Container
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from vlmhb.errors import RunError
 from vlmhb.whole import written_whole
+
+_LONGEST_NAME = 60
+"""Most characters of a log's name: of up to four bytes each, and file systems take 255."""
 
 
 class RunFolder:
@@ -46,6 +52,17 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def log(self, *names: str, taken: Container[Path] = ()) -> Path:
+        """The file for what a worker prints, called by its backend's and its model's name.
+
+        Args:
+            names: what to call it; characters that a file's name cannot have become dashes.
+            taken: files of others; where one of them has the name, a number is put behind it.
+        """
+        name = re.sub(r"[^\w.]+", "-", "-".join(names))[:_LONGEST_NAME].strip("-")
+        numbered = (self.logs / f"{name}-{number}.log" for number in itertools.count(2))
+        return next(path for path in itertools.chain([self.logs / f"{name}.log"], numbered) if path not in taken)
 
     def replace_text(self, path: Path, text: str) -> None:
         """Write a text file so that it is either the old one or the new one, never half.

@@ -50,16 +50,21 @@ class Manifest:
         self._startup.setdefault(step, round(seconds, 3))
 
     def loaded(
-        self, backend: str, model_name: str, info: BackendInfo, facts: dict[str, Any], startup: dict[str, Any]
+        self, model_name: str, info: BackendInfo, facts: dict[str, Any], startup: dict[str, Any], log: Path
     ) -> None:
-        """Note a model that was loaded, and where the time went until then; the dictionary may still grow."""
-        self._loaded[f"{backend} {model_name}"] = {
-            "backend": backend,
+        """Note a model that was loaded, where the time went until then, and the log of its worker.
+
+        The dictionary of times may still grow. The log is the model's own, also of two with one name.
+        """
+        name = str(log.relative_to(self._home.path))
+        self._loaded[name] = {
+            "backend": info.name,
             "model_name": model_name,
             "engine": info.engine,
             "engine_version": info.engine_version,
             "facts": facts,
             "startup": startup,
+            "log": name,
             "loaded_at": _now(),
         }
 
@@ -142,7 +147,7 @@ def _with_scoring(jobs: Iterable[dict[str, Any]], summary: Summary) -> list[dict
 
 def _earlier_models(home: RunFolder) -> dict[str, dict[str, Any]]:
     try:
-        return {f"{model['backend']} {model['model_name']}": model for model in _read(home)["models"]}
+        return {model["log"]: model for model in _read(home)["models"]}
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         return {}
 

@@ -77,10 +77,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Group(msgspec.Struct):
-    """Jobs that one loaded model answers."""
+    """Jobs that one loaded model answers, and the log of its worker."""
 
     backend: BackendInfo
     spec: ModelSpec
+    log: Path
     jobs: dict[int, Job]
 
 
@@ -115,15 +116,15 @@ def run(
     with (
         RunFolder(folder) as home,
         RunStore(home.database) as store,
-        Workers(engines, home, listener.note) as workers,
+        Workers(engines, listener.note) as workers,
     ):
         manifest = Manifest(home, config, plan.notes)
         jobs = dict(enumerate(plan.jobs, 1))
         infos = _infos(engines, jobs, store)
-        groups = _groups(jobs, infos)
+        groups = _groups(jobs, infos, home)
         before = store.jobs()
         if groups and (not before or store.pending_count(before)):  # a new run, or one that was stopped
-            workers.prepare(groups[0].backend.name, groups[0].spec)
+            workers.prepare(groups[0].backend.name, groups[0].spec, groups[0].log)
         _store_plan(store, jobs, infos, limit)
         if fresh:
             store.forget_answers()
@@ -188,13 +189,16 @@ def _info(engines: Engines, job: Job, enforced: bool) -> BackendInfo:
         return BackendInfo(name=job.backend, engine="", engine_version=None, devices=(), capabilities=can)
 
 
-def _groups(jobs: dict[int, Job], infos: dict[int, BackendInfo]) -> list[_Group]:
+def _groups(jobs: dict[int, Job], infos: dict[int, BackendInfo], home: RunFolder) -> list[_Group]:
     """Jobs grouped by the model they load, in order of first appearance."""
     groups: dict[bytes, _Group] = {}
     for number, job in jobs.items():
         if not job.only_evaluate:
             key = msgspec.json.encode((job.backend, job.spec), order="deterministic")
-            groups.setdefault(key, _Group(infos[number], job.spec, {})).jobs[number] = job
+            if key not in groups:
+                log = home.log(job.backend, job.model_name, taken={group.log for group in groups.values()})
+                groups[key] = _Group(infos[number], job.spec, log, {})
+            groups[key].jobs[number] = job
     return list(groups.values())
 
 
@@ -218,7 +222,7 @@ def _answer(
     backend = group.backend.name
     listener.loading(backend, name, pending)
     try:
-        model, startup = workers.open(backend, group.spec, store.most_images(group.jobs))
+        model, startup = workers.open(backend, group.spec, group.log, store.most_images(group.jobs))
     except VlmhbError as error:
         reason = f"{name} on {backend}: {error}"
         store.fail_jobs(group.jobs, reason)
@@ -226,7 +230,7 @@ def _answer(
         return
     with model:
         facts = model.facts()
-        manifest.loaded(backend, name, model.backend_info(), facts, startup)
+        manifest.loaded(name, model.backend_info(), facts, startup, group.log)
         listener.loaded(backend, name, facts)
         listener.begin(pending)
         near_the_end = NearTheEnd(pending, lambda: _prepare_next(later, workers, store, control))
@@ -245,7 +249,7 @@ def _prepare_next(later: list[_Group], workers: Workers, store: RunStore, contro
     """Have the worker of the next group with open questions started."""
     for group in later:
         if not control.stop.is_set() and store.pending_count(group.jobs):
-            workers.prepare(group.backend.name, group.spec)
+            workers.prepare(group.backend.name, group.spec, group.log)
             return
 
 
