@@ -12,12 +12,14 @@ from vlmhb.errors import RequestError
 from vlmhb.prompting import PreparedPrompt, PromptBuilder, fit_to_context, prompt_ids
 
 from vlmhb_hf.faults import out_of_memory, request_error
-from vlmhb_hf.reuse import Reuse
+from vlmhb_hf.reuse import Level, Reuse
 from vlmhb_hf.rows import Row
-from vlmhb_hf.sharing import Shared, encode_shared
+from vlmhb_hf.sharing import Shared, encode_pages, encode_shared, whole_rows
 
 _WINDOW = 4
 """How many batches' worth of requests are looked at together when batches are formed."""
+
+_LEVELS: tuple[Level, ...] = ("prefix", "features")
 
 _PATIENCE = 0.5
 """Seconds after which a window is closed early, so that a slow source of requests does not hold answers back."""
@@ -31,24 +33,45 @@ class Taken(NamedTuple):
     tokens: int
 
 
+class Plain(NamedTuple):
+    """A batch is to share nothing and to run in transformers' own loop.
+
+    Attributes:
+        reason: why.
+        level: how much its rows shared before.
+    """
+
+    reason: str
+    level: Level = "off"
+
+
 class Batch(NamedTuple):
     """Rows that are answered together.
 
     Attributes:
         rows: the rows.
-        encoded: the processor's tensors for them, or for the heads that they share.
-        shared: how the rows follow from the heads; None where each encoded row is a whole prompt.
-        plain_because: why nothing is shared and transformers' own loop is to be used; empty where that is open.
+        encoded: the processor's tensors: tokens of heads (``level`` prefix) or of whole rows; pictures of heads, or of
+            rows where nothing is shared.
+        level: how much the rows share.
+        shared: how the rows follow from the heads; None where nothing is shared.
+        plain: set where the batch must be plain.
     """
 
     rows: list[Row]
     encoded: Any
+    level: Level = "off"
     shared: Shared | None = None
-    plain_because: str = ""
+    plain: Plain | None = None
+
+    def images_of_heads(self) -> list[int]:
+        """How many images each head has."""
+        assert self.shared is not None
+        count = {head: len(row.prompt.images) for head, row in zip(self.shared.head, self.rows, strict=True)}
+        return [count[head] for head in sorted(count)]
 
     def prompt_ids(self, place: int) -> list[int]:
         """All prompt ids of a row, without padding."""
-        if self.shared is None:
+        if self.shared is None or self.level != "prefix":
             return prompt_ids(self.encoded, place)
         return [*prompt_ids(self.encoded, self.shared.head[place]), *self.shared.tails[place]]
 
@@ -123,10 +146,19 @@ class Preparation:
         """Start to read images, render prompts and encode."""
         return self._thread.submit(self._prepare, taken)
 
-    def again(self, rows: Sequence[Row], size: int, plain_because: str = "") -> Prepared:
-        """Encode rows once more, in groups of at most ``size``; for ``plain_because`` see :class:`Batch`."""
+    def again(
+        self, rows: Sequence[Row], size: int, plain: Plain | None = None, levels: Sequence[Level] = _LEVELS
+    ) -> Prepared:
+        """Encode rows once more, in groups of at most ``size``.
+
+        Args:
+            rows: the rows.
+            size: most rows of a batch.
+            plain: see :class:`Batch`.
+            levels: how much they may share.
+        """
         parts = [list(rows[start : start + size]) for start in range(0, len(rows), size)]
-        return _joined(self._thread.submit(self._encode_rows, part, plain_because).result() for part in parts)
+        return _joined(self._thread.submit(self._encode_rows, part, plain, levels).result() for part in parts)
 
     def _prepare(self, taken: Sequence[Taken]) -> Prepared:
         failed: list[GenerationResult] = []
@@ -141,7 +173,7 @@ class Preparation:
         rows = [Row(prompt, 0, 0, prompt.notes, arrived) for prompt, arrived in ready]
         return _joined([Prepared([], failed), self._encode_rows(rows)])
 
-    def _encode_rows(self, rows: list[Row], plain_because: str = "") -> Prepared:
+    def _encode_rows(self, rows: list[Row], plain: Plain | None = None, levels: Sequence[Level] = _LEVELS) -> Prepared:
         """Encode rows together; those that do not fit are left out, and a refused batch is tried row by row.
 
         A batch that memory is too short for is handed back as it is: its parts, made now, would take as much.
@@ -149,7 +181,7 @@ class Preparation:
         if not rows:
             return Prepared([], [])
         try:
-            batch, lengths = self._encode(rows, plain_because)
+            batch, lengths = self._encode(rows, plain, levels)
         except Exception as error:  # noqa: BLE001 - as above
             if len(rows) > 1 and out_of_memory(error):
                 return Prepared([], [], rows)
@@ -158,24 +190,32 @@ class Preparation:
             return Prepared([], [_failed(rows[0], error)])
         fitting, failed = self._fit(rows, lengths)
         if failed:
-            return _joined([Prepared([], failed), self._encode_rows(fitting, plain_because)])
+            return _joined([Prepared([], failed), self._encode_rows(fitting, plain, levels)])
         return Prepared([batch], [])
 
-    def _encode(self, rows: list[Row], plain_because: str) -> tuple[Batch, list[int]]:
+    def _encode(self, rows: list[Row], plain: Plain | None, levels: Sequence[Level]) -> tuple[Batch, list[int]]:
         """A batch, and the length of each row's prompt."""
         prompts = [row.prompt for row in rows]
-        longest = max(row.request.sampling.max_tokens for row in rows)
-        ids = longest + max(len(prompt.token_ids) for prompt in prompts)
-        wanted = self._reuse.level == "prefix" and not plain_because and ids < self._reuse.misfit
+        wanted = [level for level in levels if self._allows(level, prompts)] if plain is None else []
         if wanted and (both := encode_shared(self._builder, prompts)) is not None:
             encoded, shared = both
             heads = encoded["attention_mask"].sum(-1).tolist()
             lengths = [heads[head] + len(tail) for head, tail in zip(shared.head, shared.tails, strict=True)]
-            if self._reuse.fits(max(heads) + max(map(len, shared.tails)) + longest):
-                return Batch(rows, encoded, shared), lengths
-            self._reuse.misfit = ids
-        encoded = self._builder.encode(prompts)
-        return Batch(rows, encoded, None, plain_because), encoded["attention_mask"].sum(-1).tolist()
+            longest = max(row.request.sampling.max_tokens for row in rows)
+            slots = max(heads) + max(map(len, shared.tails)) + longest
+            if "prefix" in wanted and self._reuse.fits(slots):
+                return Batch(rows, encoded, "prefix", shared), lengths
+            if "features" in wanted and not (self._builder.family.same_length and len(set(lengths)) > 1):
+                return Batch(rows, whole_rows(self._builder, encoded, shared), "features", shared), lengths
+        encoded, shared = self._encode_whole(prompts, pages="features" in wanted)
+        level: Level = "off" if shared is None else "features"
+        return Batch(rows, encoded, level, shared, plain), encoded["attention_mask"].sum(-1).tolist()
+
+    def _encode_whole(self, prompts: Sequence[PreparedPrompt], *, pages: bool) -> tuple[Any, Shared | None]:
+        return encode_pages(self._builder, prompts) if pages else (self._builder.encode(prompts), None)
+
+    def _allows(self, level: Level, prompts: Sequence[PreparedPrompt]) -> bool:
+        return self._reuse.allows(level) and (level == "prefix" or bool(prompts[0].images))
 
     def _fit(self, rows: Sequence[Row], lengths: Sequence[int]) -> tuple[list[Row], list[GenerationResult]]:
         fitting: list[Row] = []

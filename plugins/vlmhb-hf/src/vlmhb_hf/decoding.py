@@ -115,7 +115,7 @@ class Decoding:
             self._inputs["position_ids"] = positions[..., -1:] + (mask.cumsum(-1) - 1).clamp(min=0)
         for name in _TYPES:
             if (types := self._inputs.get(name)) is not None:
-                self._inputs[name] = types[:, -1:].expand(-1, ids.shape[1])
+                self._inputs[name] = types.new_zeros(ids.shape)  # text
         return ids
 
     def _leave(self, going: Sequence[int]) -> None:

@@ -11,7 +11,8 @@ from vlmhb.prompting import PromptBuilder
 
 from vlmhb_hf.batches import Batch
 from vlmhb_hf.decoding import Decoding
-from vlmhb_hf.reuse import Reuse, largest_difference
+from vlmhb_hf.features import encode_once
+from vlmhb_hf.reuse import Proof, Reuse
 from vlmhb_hf.rows import Row, RowProgress
 from vlmhb_hf.sampling import RowSampling
 from vlmhb_hf.sharing import PER_TOKEN, padded_tails
@@ -40,9 +41,10 @@ class Generation:
             bos_token_id=self._model.generation_config.bos_token_id,
             decoder_start_token_id=self._model.generation_config.decoder_start_token_id,
         )
-        own_loop = self._reuse.own_loop and len(rows) > 1 and not batch.plain_because
-        if batch.shared is not None or own_loop:
-            loop = Decoding(progress, sampling, batch.shared, self._pad, _once(inputs))
+        own_loop = self._reuse.own_loop and len(rows) > 1 and batch.plain is None
+        if batch.level == "prefix" or own_loop:
+            heads = batch.shared if batch.level == "prefix" else None
+            loop = Decoding(progress, sampling, heads, self._pad, _once(inputs))
             self._model.generate(**inputs, generation_config=config, custom_generate=loop)
         else:
             self._model.generate(
@@ -54,20 +56,26 @@ class Generation:
         return [self._result(row, place, batch, sampling, control) for place, row in enumerate(rows)]
 
     def difference(self, plain: Batch, shared: Batch) -> float:
-        """How far the logits of the same rows differ between both ways; see :func:`largest_difference`."""
-        assert shared.shared is not None
-        heads = self._inputs(shared)
-        return largest_difference(self._model, self._inputs(plain), heads, shared.shared, self._pad, _once(heads))
+        """How far the logits of the same rows differ between both ways; see :class:`vlmhb_hf.reuse.Proof`."""
+        proof = Proof(self._model, self._builder.family.model_inputs(self._inputs(plain)), self._pad)
+        inputs = self._inputs(shared)
+        if shared.level == "prefix":
+            assert shared.shared is not None
+            return proof.of_prefix(inputs, shared.shared, _once(inputs))
+        return proof.of_inputs(self._builder.family.model_inputs(inputs))
 
     def _inputs(self, batch: Batch) -> dict[str, Any]:
-        """The processor's tensors on the model's device, floating-point ones in its dtype."""
+        """What ``generate`` takes: tensors on the model's device, floating-point ones in its dtype."""
         device, dtype = self._model.device, self._model.dtype
-        return {
+        inputs = {
             name: value.to(device, dtype if value.is_floating_point() else None)
             if isinstance(value, torch.Tensor)
             else value
             for name, value in batch.encoded.items()
         }
+        if batch.level == "features" and batch.shared is not None:
+            return encode_once(self._model, inputs, batch.shared.head, batch.images_of_heads())
+        return inputs
 
     def _row_sampling(self, batch: Batch, inputs: dict[str, Any]) -> RowSampling | None:
         params = [row.request.sampling for row in batch.rows]
@@ -75,7 +83,7 @@ class Generation:
         if not RowSampling.needed(params, logprobs):
             return None
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
-        if batch.shared is not None:
+        if batch.shared is not None and batch.level == "prefix":
             tails, tail_mask = padded_tails(batch.shared.tails, self._pad, ids.device)
             ids = torch.cat([ids[batch.shared.head], tails], dim=-1)
             mask = torch.cat([mask[batch.shared.head], tail_mask], dim=-1)

@@ -16,7 +16,7 @@ from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError, RequestError, VlmhbError
 from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, sampling_defaults_of
 
-from vlmhb_hf.batches import Batch, Preparation, Prepared, form_batches
+from vlmhb_hf.batches import Batch, Plain, Preparation, Prepared, form_batches
 from vlmhb_hf.faults import out_of_memory, request_error
 from vlmhb_hf.generation import Generation
 from vlmhb_hf.hints import RULES
@@ -144,7 +144,7 @@ class HuggingFaceModel(ModelInterface):
             torch.cuda.empty_cache()
 
     def _fits(self, rows: int, tokens: int, pages: int) -> bool:
-        shared = self._reuse is not None and self._reuse.level == "prefix"
+        shared = self._reuse is not None and self._reuse.level != "off"
         return self._budget is None or self._budget.fits(rows, tokens, pages if shared else rows)
 
     def _learn(self, prepared: Prepared) -> None:
@@ -191,11 +191,12 @@ class HuggingFaceModel(ModelInterface):
             if batch.shared is not None and not self._proved(batch, preparation):
                 return preparation.again(batch.rows, len(batch.rows)), []
             results = self._generation.answer(batch, control)
+            self._reuse.batches[batch.level] += 1
         except Exception as error:  # noqa: BLE001 - a model's code may raise anything; rows without fault must go on
             memory, problem = out_of_memory(error), request_error(error)
         else:
-            if batch.plain_because:  # so the fault was not in the rows
-                self._reuse.give_up(batch.plain_because)
+            if batch.plain is not None:  # so the fault was not in the rows
+                self._reuse.give_up(batch.plain.level, batch.plain.reason)
                 self._news += self._reuse.news()
             return Prepared([], []), results
         # Out of the except block, so that the traceback no longer holds the batch's tensors.
@@ -212,8 +213,9 @@ class HuggingFaceModel(ModelInterface):
         rows = batch.rows
         if len(rows) == 1:
             return Prepared([], []), [GenerationResult.failed(rows[0].request.id, problem, tuple(rows[0].notes))]
-        if not memory and self._reuse is not None and self._reuse.own_loop and not batch.plain_because:
-            return preparation.again(rows, len(rows), plain_because=str(problem)), []
+        ours = self._reuse is not None and (self._reuse.own_loop or batch.level != "off")
+        if not memory and ours and batch.plain is None:
+            return preparation.again(rows, len(rows), Plain(str(problem), batch.level)), []
         if memory:
             return Prepared([], [], rows), []
         for row in rows:
@@ -232,17 +234,17 @@ class HuggingFaceModel(ModelInterface):
         """Whether sharing is known to be right for this model; the first batch that shares is what it is tried on."""
         assert self._generation is not None
         assert self._reuse is not None
-        if not self._reuse.proved:
-            rows = [batch.rows[place] for place in batch.shared.sample()] if batch.shared else []
-            plain = preparation.again(rows, len(rows), plain_because="proof")
-            shared = preparation.again(rows, len(rows))
+        assert batch.shared is not None
+        if batch.level not in self._reuse.differences:
+            rows = [batch.rows[place] for place in batch.shared.sample()]
+            plain = preparation.again(rows, len(rows), Plain("proof"))
+            shared = preparation.again(rows, len(rows), levels=(batch.level,))
             if plain.unmade or shared.unmade:
                 raise MemoryError("not enough memory to compare both ways")
-            self._reuse.judge(
-                self._generation.difference(plain.batches[0], shared.batches[0]), limit_of(self._model.dtype)
-            )
+            difference = self._generation.difference(plain.batches[0], shared.batches[0])
+            self._reuse.judge(batch.level, difference, limit_of(self._model.dtype))
             self._news += self._reuse.news()
-        return self._reuse.level == "prefix"
+        return self._reuse.allows(batch.level)
 
     def _with_news(self, result: GenerationResult) -> GenerationResult:
         """Say once, with the first result, what concerns all of them."""

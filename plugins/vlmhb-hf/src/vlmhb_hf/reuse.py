@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
-from transformers import DynamicCache, GenerationConfig, GenerationMixin
+from transformers import DynamicCache, GenerationConfig, GenerationMixin, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from vlmhb_hf.decoding import Decoding
+from vlmhb_hf.features import features_obstacle
 from vlmhb_hf.sharing import Shared
 
-Level = Literal["prefix", "off"]
+Level = Literal["prefix", "features", "off"]
+"""What prompts about one page share: their common beginning, what the vision encoder makes of the page, or nothing."""
 
 PROOF_STEPS = 3
 """Tokens whose logits are compared."""
@@ -30,60 +33,71 @@ class Reuse:
 
     Attributes:
         wish: the option: ``auto`` or ``off``.
-        level: what is done now: ``prefix`` is the common beginning of prompts.
+        level: the most that is done now.
+        features: whether what the vision encoder makes of a page may be used again.
         own_loop: whether :class:`vlmhb_hf.decoding.Decoding` may run the model.
         windows: the smallest sliding window, tokens; None without any.
-        misfit: ids, an image counted as one, of the last batch that was too long for the windows.
         reason: why not more is done; empty when nothing is missing.
-        difference: the greatest relative difference of logits that the proof found; None before.
+        differences: the greatest relative difference of logits that the proof of a level found.
+        batches: how many batches have shared so much.
     """
 
     def __init__(self, model: Any, wish: str) -> None:
         """Look at the model's classes; nothing is computed."""
         self.wish = wish
-        self.difference: float | None = None
+        self.differences: dict[Level, float] = {}
+        self.batches: Counter[Level] = Counter()
         self.reason = own_loop_obstacle(model)
         self.own_loop = not self.reason
         self.windows: int | None = None
-        self.misfit = 2**62
+        self.features = wish == "auto" and not features_obstacle(model)
+        self._told: Level = "prefix"
         self.level: Level = "off"
         if wish == "auto":
             self.reason = self.reason or prefix_obstacle(model)
-            if not self.reason:
-                self.level, self.windows = "prefix", smallest_window(model)
+            self.level = self._next() if self.reason else "prefix"
+            self.windows = smallest_window(model)
 
-    @property
-    def proved(self) -> bool:
-        """Whether sharing was compared with the plain path."""
-        return self.difference is not None
+    def allows(self, level: Level) -> bool:
+        """Whether batches may share so much."""
+        return self.features if level == "features" else self.level == level
 
     def fits(self, slots: int) -> bool:
         """Whether so many tokens, padding included, fit into the model's sliding windows."""
         return self.windows is None or slots <= self.windows
 
-    def judge(self, difference: float, limit: float) -> None:
-        """Take the result of the proof."""
-        self.difference = difference
+    def judge(self, level: Level, difference: float, limit: float) -> None:
+        """Take the result of a level's proof."""
+        self.differences[level] = difference
         if not difference <= limit:
-            self._fall(f"logits differ by {difference:.2g} of their range from those of whole prompts")
+            self._fall(level, f"logits differ by {difference:.2g} of their range from those of whole prompts")
 
-    def give_up(self, reason: str) -> None:
-        """Leave everything to transformers' own loop from now on."""
-        self.own_loop = False
-        self._fall(reason)
+    def give_up(self, level: Level, reason: str) -> None:
+        """Never again do what failed; with prefixes that is the own loop too, since sharing them needs it."""
+        self.own_loop = self.own_loop and level == "features"
+        self._fall("features" if level == "features" else "prefix", reason)
 
     def news(self) -> list[str]:
-        """What the user should know about it now."""
-        if self.wish != "auto" or self.level == "prefix":
+        """What the user should know about it now and was not told before."""
+        if self.wish != "auto" or self.level in ("prefix", self._told):
             return []
-        return [f"questions about one page share no work on this model: {self.reason}."]
+        self._told = self.level
+        shared = "only its vision features" if self.level == "features" else "no work"
+        return [f"questions about one page share {shared} on this model: {self.reason}."]
 
     def facts(self) -> dict[str, Any]:
         """What to write down about it."""
-        return {"level": self.level, "reason": self.reason, "largest_difference": self.difference}
+        difference = max(self.differences.values(), default=None)
+        facts = {"level": self.level, "reason": self.reason, "largest_difference": difference}
+        return {**facts, "batches": dict(self.batches)}
 
-    def _fall(self, reason: str) -> None:
-        self.level, self.reason = "off", reason
+    def _next(self) -> Level:
+        return "features" if self.features else "off"
+
+    def _fall(self, level: Level, reason: str) -> None:
+        self.features = self.features and level != "features"
+        if self.level == level:
+            self.level, self.reason = self._next(), reason
 
 
 def own_loop_obstacle(model: Any) -> str:
@@ -118,33 +132,57 @@ def smallest_window(model: Any) -> int | None:
     return min(windows, default=None)
 
 
-def largest_difference(
-    model: Any, plain: dict[str, Any], heads: dict[str, Any], shared: Shared, pad: int, once: Sequence[str]
-) -> float:
-    """Compare the logits of shared heads with those of ``generate`` on whole prompts, over a few tokens.
+class Proof:
+    """The logits of ``generate`` on whole prompts, over a few tokens; what sharing must come to as well."""
 
-    Args:
-        model: the model.
-        plain: inputs of whole prompts.
-        heads: inputs of the heads.
-        shared: how the prompts follow from them.
-        pad: the padding id.
-        once: names of inputs that only the first pass takes.
+    def __init__(self, model: Any, plain: dict[str, Any], pad: int) -> None:
+        """Compute them.
 
-    Returns:
-        The greatest difference, divided by the greatest distance of a logit from the mean of its row.
-    """
+        Args:
+            model: the model.
+            plain: inputs of whole prompts.
+            pad: the padding id.
+        """
+        self._model = model
+        self._pad = pad
+        out = self._generate(plain)
+        self._tokens = out.sequences[:, -PROOF_STEPS:]
+        self._logits = torch.stack(out.logits).float()
 
-    def config(**more: Any) -> GenerationConfig:
-        return GenerationConfig(max_new_tokens=PROOF_STEPS, do_sample=False, pad_token_id=pad, **more)
+    def of_prefix(self, heads: dict[str, Any], shared: Shared, once: Sequence[str]) -> float:
+        """The difference when heads are computed once.
 
-    out = model.generate(**plain, generation_config=config(output_logits=True, return_dict_in_generate=True))
-    wanted = torch.stack(out.logits).float()
-    follow = _Follow(out.sequences[:, -PROOF_STEPS:])
-    model.generate(**heads, generation_config=config(), custom_generate=Decoding(follow, follow, shared, pad, once))
-    found = torch.stack(follow.seen)
-    spread = (wanted - wanted.mean(-1, keepdim=True)).abs().max()
-    return float((wanted - found).abs().max() / spread)
+        Args:
+            heads: inputs of the heads.
+            shared: how the prompts follow from them.
+            once: names of inputs that only the first pass takes.
+
+        Returns:
+            The greatest difference, divided by the greatest distance of a logit from the mean of its row.
+        """
+        follow = _Follow(self._tokens)
+        loop = Decoding(follow, follow, shared, self._pad, once)
+        self._model.generate(**heads, generation_config=self._config(), custom_generate=loop)
+        return self._difference(torch.stack(follow.seen))
+
+    def of_inputs(self, inputs: dict[str, Any]) -> float:
+        """The same for other inputs of the same prompts."""
+        follow = LogitsProcessorList([_Follow(self._tokens)])
+        return self._difference(torch.stack(self._generate(inputs, logits_processor=follow).logits).float())
+
+    def _generate(self, inputs: dict[str, Any], **more: Any) -> Any:
+        config = self._config(output_logits=True, return_dict_in_generate=True)
+        return self._model.generate(**inputs, generation_config=config, **more)
+
+    def _config(self, **more: Any) -> GenerationConfig:
+        start = self._model.generation_config.decoder_start_token_id
+        return GenerationConfig(
+            max_new_tokens=PROOF_STEPS, do_sample=False, pad_token_id=self._pad, decoder_start_token_id=start, **more
+        )
+
+    def _difference(self, found: torch.Tensor) -> float:
+        spread = (self._logits - self._logits.mean(-1, keepdim=True)).abs().max()
+        return float((self._logits - found).abs().max() / spread)
 
 
 def limit_of(dtype: torch.dtype) -> float:

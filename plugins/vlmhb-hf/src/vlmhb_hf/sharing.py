@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from vlmhb.prompting import PreparedPrompt, PromptBuilder
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Shared(NamedTuple):
 
     Attributes:
         head: for each row, the place of its head in the encoded batch.
-        tails: for each row, the ids that come after the head, at least one.
+        tails: for each row, the ids that come after the head, at least one; all its ids where only pictures are shared.
     """
 
     head: list[int]
@@ -55,8 +56,7 @@ class Group(NamedTuple):
 def find_groups(prompts: Sequence[PreparedPrompt], placeholder: int | None) -> list[Group]:
     """Put prompts together that begin alike.
 
-    A head holds all images and at least one token after them; of a text-only prompt it holds at least a half. It leaves
-    every member at least one token.
+    A head holds all images; of a text-only prompt it holds at least a half. It leaves every member at least one token.
 
     Args:
         prompts: all with images, or all without.
@@ -94,16 +94,65 @@ def encode_shared(builder: PromptBuilder, prompts: Sequence[PreparedPrompt]) -> 
         return None
     first = [prompts[group.members[0]] for group in groups]
     encoded = builder.encode(first)
-    ends = [prompt.token_ids[group.cut :] for prompt, group in zip(first, groups, strict=True)]
-    if not _ends_with(encoded, ends) or _per_token(encoded) - set(PER_TOKEN):
+    cuts = [group.cut for group in groups]
+    if _per_token(encoded) - set(PER_TOKEN) or not _can_be_cut(encoded, first, cuts, builder):
         return None
-    _cut_ends(encoded, [len(end) for end in ends], builder.tokenizer.pad_token_id)
+    lengths = [len(prompt.token_ids) - cut for prompt, cut in zip(first, cuts, strict=True)]
+    heads = {
+        name: [row[: len(row) - length] for row, length in zip(_unpadded(encoded, name), lengths, strict=True)]
+        for name in _sides(encoded)
+    }
+    encoded.update({name: _padded(name, rows, builder) for name, rows in heads.items()})
     head = [0] * len(prompts)
     tails: list[tuple[int, ...]] = [()] * len(prompts)
     for place, group in enumerate(groups):
         for member in group.members:
             head[member], tails[member] = place, prompts[member].token_ids[group.cut :]
     return encoded, Shared(head, tails)
+
+
+def whole_rows(builder: PromptBuilder, encoded: Any, shared: Shared) -> Any:
+    """Heads and tails put together again: one row of tokens for each prompt, but still the pictures of each head once.
+
+    Args:
+        builder: the model's.
+        encoded: what :func:`encode_shared` returned; not changed.
+        shared: the other thing that it returned.
+    """
+    whole = dict(encoded)
+    for name in _sides(encoded):
+        heads = _unpadded(encoded, name)
+        tails = [heads[0].new_tensor(tail) for tail in shared.tails]
+        if name != "input_ids":
+            tails = [torch.full_like(tail, int(name == "attention_mask")) for tail in tails]
+        rows = [torch.cat([heads[head], tail]) for head, tail in zip(shared.head, tails, strict=True)]
+        whole[name] = _padded(name, rows, builder)
+    return whole
+
+
+def encode_pages(builder: PromptBuilder, prompts: Sequence[PreparedPrompt]) -> tuple[Any, Shared | None]:
+    """Encode the tokens of every prompt, and the pictures of each page once; for prompts that cannot be cut.
+
+    Args:
+        builder: the model's.
+        prompts: all with images.
+
+    Returns:
+        The batch, and which row is about which page; None where each is about its own.
+
+    Raises:
+        RequestError: the model's processor refuses the batch.
+    """
+    whole = builder.encode(prompts)
+    contents = _contents(prompts)
+    pages = {content: place for place, content in reversed(list(enumerate(contents)))}
+    if len(pages) == len(prompts):
+        return whole, None
+    first = sorted(pages.values())
+    pictures = builder.encode([prompts[place] for place in first])
+    tokens = _per_token(whole)
+    encoded = {name: (whole if name in tokens else pictures)[name] for name in whole}
+    return encoded, Shared([first.index(pages[content]) for content in contents], [p.token_ids for p in prompts])
 
 
 def padded_tails(tails: Sequence[tuple[int, ...]], pad: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -136,8 +185,8 @@ def _least(prompt: PreparedPrompt, placeholder: int | None) -> int:
     ids = prompt.token_ids
     if not prompt.images:
         return len(ids) // 2 + 1
-    last = next((place for place in reversed(range(len(ids))) if ids[place] == placeholder), len(ids))
-    return last + 2
+    last = next((place for place in reversed(range(len(ids))) if ids[place] == placeholder), 0)
+    return last + 1  # where the processor chooses the images' place, _can_be_cut looks
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -145,10 +194,26 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
     return next((place for place in range(length) if one[place] != other[place]), length)
 
 
-def _ends_with(encoded: Any, ends: Sequence[tuple[int, ...]]) -> bool:
-    """Whether the encoded rows end with these ids: whether the processor changed nothing but the images' places."""
-    ids = encoded["input_ids"]
-    return all(tuple(row[-len(end) :].tolist()) == end for row, end in zip(ids, ends, strict=True))
+def _can_be_cut(encoded: Any, first: Sequence[PreparedPrompt], cuts: Sequence[int], builder: PromptBuilder) -> bool:
+    """Whether the encoded prompts are heads, the images in them, and then the very ids of the tails.
+
+    A head that ends with an image has the last token that stands for it at its end. Only if that is a special token is
+    the text after it cut into tokens by itself. And where positions depend on the kinds of tokens, the first after an
+    image has one that follows from the image's sides.
+    """
+    special = set(builder.tokenizer.get_added_vocab().values())
+    kinds = _unpadded(encoded, "mm_token_type_ids") if "mm_token_type_ids" in encoded else None
+    for place, (row, prompt, cut) in enumerate(zip(_unpadded(encoded, "input_ids"), first, cuts, strict=True)):
+        tail = prompt.token_ids[cut:]
+        start = len(row) - len(tail)
+        if start < 1 or tuple(row[start:].tolist()) != tail:
+            return False
+        before, last = prompt.token_ids[cut - 1], int(row[start - 1])
+        if before != last and (before != builder.placeholder_id or last not in special):
+            return False
+        if prompt.images and kinds is not None and int(kinds[place][start - 1]) != 0:
+            return False
+    return True
 
 
 def picture_bytes(encoded: Any) -> int:
@@ -162,17 +227,14 @@ def _per_token(encoded: Any) -> set[str]:
     return {name for name, value in encoded.items() if isinstance(value, torch.Tensor) and value.shape[:2] == shape}
 
 
-def _cut_ends(encoded: Any, counts: Sequence[int], pad: int) -> None:
-    """Take that many tokens from the end of each row of a left-padded batch, in place; ``pad`` fills what is free."""
-    lengths = encoded["attention_mask"].sum(-1).tolist()
-    longest = max(length - count for length, count in zip(lengths, counts, strict=True))
-    total = encoded["input_ids"].shape[1]
-    for name in PER_TOKEN:
-        if name not in encoded:
-            continue
-        old = encoded[name]
-        new = old.new_full((len(old), longest), pad if name == "input_ids" else 0)
-        for row, count in enumerate(counts):
-            kept = min(longest, total - count)
-            new[row, longest - kept :] = old[row, total - count - kept : total - count]
-        encoded[name] = new
+def _sides(encoded: Any) -> list[str]:
+    return [name for name in PER_TOKEN if name in encoded]
+
+
+def _unpadded(encoded: Any, name: str) -> list[torch.Tensor]:
+    return [row[mask.bool()] for row, mask in zip(encoded[name], encoded["attention_mask"], strict=True)]
+
+
+def _padded(name: str, rows: list[torch.Tensor], builder: PromptBuilder) -> torch.Tensor:
+    fill = builder.tokenizer.pad_token_id if name == "input_ids" else 0
+    return pad_sequence(rows, batch_first=True, padding_value=fill, padding_side=builder.family.padding_side)
