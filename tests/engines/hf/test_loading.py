@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import vlmhb
+from parity_requests import picture
 from vlmhb.errors import ConfigError, ModelLoadError
 from vlmhb_hf import HuggingFaceModel, info
 
@@ -234,3 +235,26 @@ def test_devices_of_drivers_that_do_not_count_them_are_one_name(tmp_path, monkey
     (tmp_path / "kfd").touch()
     monkeypatch.setattr(info, "_UNCOUNTED", {"cuda": (str(tmp_path / "dxg"), str(tmp_path / "kfd")), "mps": ("/none",)})
     assert info.describe().devices == ("cuda", "cpu")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"cache": "static"}, pytest.param({"cache": "static", "compile": True}, marks=pytest.mark.slow)],
+    ids=["static", "compiled"],
+)
+def test_a_cache_of_fixed_length_gives_the_same_tokens(tiny, model, options):
+    requests = [ask(f"{size}-{question}", question, picture(size, 90, size), max_tokens=12)
+                for size in (90, 200) for question in ("What is it?", "Hi", "Назовите дату")]  # fmt: skip
+    wanted = {id: result.token_ids for id, result in answers(model, requests).items()}
+    with HuggingFaceModel().load(tiny, dtype="float32", threads=1, **options) as other:
+        results = answers(other, requests)
+        facts = other.facts()
+    assert {id: result.token_ids for id, result in results.items()} == wanted
+    assert (facts["cache"], facts["compiled"]) == ("static", "compile" in options)
+    assert facts["reuse"]["reason"] == "the KV cache is static"
+    assert set(facts["reuse"]["batches"]) == {"features"}
+
+
+def test_compiling_needs_a_cache_of_fixed_length(tiny):
+    with pytest.raises(ModelLoadError, match="compile needs a KV cache of fixed length: add cache=static"):
+        HuggingFaceModel().load(tiny, compile=True)

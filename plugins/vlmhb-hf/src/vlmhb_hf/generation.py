@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
-from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from transformers import CompileConfig, GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 from vlmhb import GenerationControl, GenerationResult
+from vlmhb.errors import ModelLoadError
 from vlmhb.prompting import PromptBuilder
 
 from vlmhb_hf.batches import Batch
@@ -21,11 +24,21 @@ from vlmhb_hf.sharing import PER_TOKEN, padded_tails
 class Generation:
     """Answers batches with one loaded model."""
 
-    def __init__(self, model: Any, builder: PromptBuilder, reuse: Reuse) -> None:
-        """Args: the torch model, what made its prompts, and what it may share."""
+    def __init__(
+        self, model: Any, builder: PromptBuilder, reuse: Reuse, settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Set up for one loaded model.
+
+        Args:
+            model: the torch model.
+            builder: what makes its prompts.
+            reuse: what it may share.
+            settings: more values of transformers' ``GenerationConfig``; see :func:`cache_settings`.
+        """
         self._model = model
         self._builder = builder
         self._reuse = reuse
+        self._settings = settings
         self._pad: int = builder.tokenizer.pad_token_id
 
     def answer(self, batch: Batch, control: GenerationControl) -> list[GenerationResult]:
@@ -40,6 +53,7 @@ class Generation:
             pad_token_id=self._pad,
             bos_token_id=self._model.generation_config.bos_token_id,
             decoder_start_token_id=self._model.generation_config.decoder_start_token_id,
+            **self._settings,
         )
         own_loop = self._reuse.own_loop and len(rows) > 1 and batch.plain is None
         if batch.level == "prefix" or own_loop:
@@ -102,6 +116,23 @@ class Generation:
             prompt_token_ids=tuple(batch.prompt_ids(place)) if asked_ids else None,
             logprobs=sampling.logprobs_of(place, len(row.tokens)) if sampling and asked_logprobs else None,
         )
+
+
+def cache_settings(cache: str, *, compiled: bool) -> dict[str, Any]:
+    """What ``GenerationConfig`` is to say about the KV cache, by the options ``cache`` and ``compile``.
+
+    Raises:
+        ModelLoadError: they contradict each other.
+    """
+    if cache != "static":
+        if compiled:
+            raise ModelLoadError("compile needs a KV cache of fixed length: add cache=static, or leave compile out.")
+        return {}
+    if not compiled:
+        return {"cache_implementation": "static", "disable_compile": True}
+    config = CompileConfig()
+    config._compile_all_devices = True  # transformers would compile on GPUs alone
+    return {"cache_implementation": "static", "compile_config": config}
 
 
 def _once(inputs: dict[str, Any]) -> list[str]:

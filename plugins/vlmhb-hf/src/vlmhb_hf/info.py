@@ -11,6 +11,7 @@ from vlmhb import BackendInfo, Capabilities, EngineOption
 
 DEFAULT_BATCH_SIZE = 32
 REUSE = ("auto", "off")
+CACHES = ("dynamic", "static")
 
 OPTIONS = (
     EngineOption(
@@ -33,6 +34,21 @@ OPTIONS = (
         default="auto",
         choices=REUSE,
         help="auto: what prompts about one page have in common is computed once, where the model allows it; off: never",
+        changes_answers=False,
+    ),
+    EngineOption(
+        name="cache",
+        type="str",
+        default="dynamic",
+        choices=CACHES,
+        help="KV cache: dynamic grows with the answer; static has its full length at once and shares no beginnings",
+        changes_answers=False,
+    ),
+    EngineOption(
+        name="compile",
+        type="bool",
+        default=False,
+        help="compile the model's forward pass by torch.compile; needs cache=static",
         changes_answers=False,
     ),
     EngineOption(

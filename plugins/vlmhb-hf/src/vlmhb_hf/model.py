@@ -18,7 +18,7 @@ from vlmhb.prompting import PromptBuilder, context_length, open_model_folder, sa
 
 from vlmhb_hf.batches import Batch, Plain, Preparation, Prepared, form_batches
 from vlmhb_hf.faults import out_of_memory, request_error
-from vlmhb_hf.generation import Generation
+from vlmhb_hf.generation import Generation, cache_settings
 from vlmhb_hf.hints import RULES
 from vlmhb_hf.info import DEFAULT_BATCH_SIZE, describe
 from vlmhb_hf.loading import load_torch_model
@@ -71,13 +71,15 @@ class HuggingFaceModel(ModelInterface):
         threads, because = choose_threads(_positive(spec, "threads"))
         if threads is not None:
             torch.set_num_threads(threads)
+        settings = cache_settings(spec.options.get("cache", "dynamic"), compiled=spec.options.get("compile", False))
         folder = open_model_folder(spec)
         self._context = context_length(folder, spec)
         builder = PromptBuilder(spec, folder)
         loaded = load_torch_model(folder, spec, takes_images=builder.takes_images)
         self._model, self._builder = loaded.model, builder
-        self._reuse = Reuse(loaded.model, spec.options.get("reuse", "auto"))
-        self._generation = Generation(loaded.model, builder, self._reuse)
+        fixed = "the KV cache is static" if settings else ""
+        self._reuse = Reuse(loaded.model, spec.options.get("reuse", "auto"), fixed)
+        self._generation = Generation(loaded.model, builder, self._reuse, settings)
         self._budget = budget_of(loaded.model)
         ignored = sampling_defaults_of(folder.path)
         self._news = [*builder.notes, *self._reuse.news()]
@@ -93,6 +95,8 @@ class HuggingFaceModel(ModelInterface):
             "threads": torch.get_num_threads(),
             "threads_because": because,
             "batch_size": self._batch_size,
+            "cache": "static" if settings else "dynamic",
+            "compiled": "compile_config" in settings,
             "context_length": self._context,
             "max_images": builder.max_images,
             "stop_token_ids": list(builder.stop_ids),

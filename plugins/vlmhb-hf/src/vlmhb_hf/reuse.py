@@ -42,12 +42,18 @@ class Reuse:
         batches: how many batches have shared so much.
     """
 
-    def __init__(self, model: Any, wish: str) -> None:
-        """Look at the model's classes; nothing is computed."""
+    def __init__(self, model: Any, wish: str, obstacle: str = "") -> None:
+        """Look at the model's classes; nothing is computed.
+
+        Args:
+            model: the loaded torch model.
+            wish: the option ``reuse``.
+            obstacle: why the own loop must not run, whatever the model.
+        """
         self.wish = wish
         self.differences: dict[Level, float] = {}
         self.batches: Counter[Level] = Counter()
-        self.reason = own_loop_obstacle(model)
+        self.reason = obstacle or own_loop_obstacle(model)
         self.own_loop = not self.reason
         self.windows: int | None = None
         self.features = wish == "auto" and not features_obstacle(model)
