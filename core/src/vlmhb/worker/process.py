@@ -60,6 +60,7 @@ class WorkerProcess:
         self.launch = launch
         self.log_path = log_path
         self.pid: int | None = None
+        self.ended = False
         self._exit: str | None = None
         self._lines = b""
         self._log_start = log_path.stat().st_size if log_path.exists() else 0
@@ -174,6 +175,7 @@ class WorkerProcess:
 
     def end(self, grace: float) -> None:
         """End the worker and everything below it, politely for ``grace`` seconds, then by force. Does not raise."""
+        self.ended = True
         with contextlib.suppress(OSError):
             self._control.sendall(f"end {grace}".encode())
         try:
