@@ -8,7 +8,7 @@ Pages of different sizes, several questions each or one, in float32 with one tor
 
 Models: ``tiny`` (the demo's random Qwen2-VL), ``reader`` (its trained reader), a family of ``tests/engines``, or
 a folder. Exit code 1 when a token differs, or when the tiny model's speed-up is below 7 with seven questions a page or
-below 2.2 with one.
+below 2.2 with one. At last, not timed: the share of the answers in bfloat16 that are those of the plain loop.
 
 Usage: python benchmarks/hf_reuse.py [--models tiny reader llava] [--questions 7 1] [--pages 8] [--rounds 5] [--cpu]
 """
@@ -31,6 +31,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 LIMITS = {7: 7.0, 1: 2.2}
 """Wanted of the tiny model, by questions a page."""
+
+SHARE_DTYPE = "bfloat16"
+
+MODELS = (
+    *("tiny", "reader", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "idefics3", "smolvlm", "mistral3"),
+    *("gemma3", "paligemma", "minicpmv4_6"),
+)
 
 QUESTIONS = (
     "What is the number of the document?",
@@ -64,11 +71,11 @@ def write_pages(folder: Path, count: int) -> list[Path]:
 class Plain:
     """The loop of a model card."""
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
+    def __init__(self, folder: Path, max_tokens: int, dtype: str = "float32") -> None:
         import torch
         from transformers import AutoModelForImageTextToText, AutoProcessor
 
-        self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+        self.model = AutoModelForImageTextToText.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
         self.processor = AutoProcessor.from_pretrained(folder)
         self.max_tokens = max_tokens
         self.resizes = "qwen" in self.model.config.model_type
@@ -82,7 +89,7 @@ class Plain:
         image, images = self.pictures(question, page)
         messages = [{"role": "user", "content": [image, {"type": "text", "text": question}]}]
         text = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        inputs = self.processor(text=[text], images=images, padding=True, return_tensors="pt")
+        inputs = self.processor(text=[text], images=images, padding=True, return_tensors="pt").to(self.model.dtype)
         generated = self.model.generate(**inputs, max_new_tokens=self.max_tokens, do_sample=False)
         trimmed = generated[:, inputs.input_ids.shape[1] :]
         self.processor.batch_decode(trimmed, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -170,6 +177,24 @@ def measure(name: str, questions: int, options: argparse.Namespace, work: Path) 
     return report(name, questions, seconds, answers)
 
 
+def share(name: str, questions: int, options: argparse.Namespace, work: Path) -> None:
+    """Print and record how many answers in 16 bits are those of the plain loop, with and without reuse."""
+    from vlmhb_hf import HuggingFaceModel
+
+    folder = model_folder(name, work)
+    asked = [(question, page) for page in write_pages(work, options.pages) for question in QUESTIONS[:questions]]
+    wanted = Plain(folder, options.max_tokens, SHARE_DTYPE)(asked)
+    for reuse in ("auto", "off"):
+        with HuggingFaceModel().load(folder, dtype=SHARE_DTYPE, threads=1, reuse=reuse) as model:
+            found = plugin(model, asked, options.max_tokens)
+        equal = sum(found[id] == tokens for id, tokens in wanted.items()) / len(wanted)
+        what = (
+            f"{name}, {questions} question(s) a page, {SHARE_DTYPE}, reuse={reuse}: answers equal to the plain loop's"
+        )
+        print(f"{what}: {equal:.3f} of {len(wanted)}", flush=True)
+        record(what, 100 * equal, unit="%")
+
+
 def report(name: str, questions: int, seconds: dict[str, list[float]], answers: dict[str, Answers]) -> bool:
     """Print the ratios; returns whether all is as wanted."""
     different = 0
@@ -190,7 +215,7 @@ def report(name: str, questions: int, seconds: dict[str, list[float]], answers: 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["tiny"])
+    parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--questions", nargs="+", type=int, default=[7, 1])
     parser.add_argument("--pages", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
@@ -206,6 +231,8 @@ def main() -> int:
         for questions in options.questions:
             with tempfile.TemporaryDirectory() as temporary:
                 good &= measure(name, questions, options, Path(temporary))
+        with tempfile.TemporaryDirectory() as temporary:
+            share(name, options.questions[0], options, Path(temporary))
     return 0 if good else 1
 
 
