@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -129,11 +130,69 @@ def test_settings_that_make_no_sense(tmp_path, fields, words):
     ],
 )
 def test_models_that_would_be_computed_wrongly(tmp_path, config):
-    from vlmhb_sglang.checks import refuse_known_faults
+    from vlmhb_sglang.faults import refuse_known_faults
 
     with pytest.raises(ModelLoadError, match="wrongly"):
-        refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **config))
+        refuse_known_faults(ModelSpec(model_path="x", model_impl="native"), folder(tmp_path, **config))
     refuse_known_faults(ModelSpec(model_path="x", model_impl="transformers"), folder(tmp_path, **config))
+
+
+@pytest.mark.parametrize("config", [{"model_type": "gpt2"}, {"text_config": {"model_type": "gpt2"}}])
+def test_a_class_that_joins_heads_itself(tmp_path, config):
+    from vlmhb_sglang.faults import refuse_known_faults
+
+    with pytest.raises(ModelLoadError, match=r"break at the first request.*joins.*model_impl native"):
+        refuse_known_faults(ModelSpec(model_path="x", model_impl="transformers"), folder(tmp_path, **config))
+    refuse_known_faults(ModelSpec(model_path="x", model_impl="native"), folder(tmp_path, **config))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_auto_is_the_implementation_that_sglang_would_take(tmp_path, monkeypatch, own):
+    from vlmhb_sglang import fallback
+    from vlmhb_sglang.faults import refuse_known_faults
+
+    monkeypatch.setattr(fallback, "has_own_code", lambda _: own)
+    refused = {"model_type": "gpt2"}
+    if own:
+        refused |= {"architectures": ["GPT2LMHeadModel"], "tie_word_embeddings": False}
+    with pytest.raises(ModelLoadError, match="output layer" if own else "joins"):
+        refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **refused))
+    taken = {"model_type": "gpt2"} if own else {"architectures": ["GPT2LMHeadModel"], "tie_word_embeddings": False}
+    refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **taken))
+
+
+@pytest.mark.parametrize(
+    ("top", "language_part", "has_output_layer", "rightly"),
+    [
+        (True, False, False, False),
+        (True, False, True, True),  # the output layer is loaded all the same
+        (False, True, True, False),
+        (True, True, False, True),
+        (False, False, True, True),
+    ],
+)
+def test_where_the_config_says_that_the_output_layer_is_the_embedding(
+    tmp_path, top, language_part, has_output_layer, rightly
+):
+    import torch
+    from safetensors.torch import save_file
+    from vlmhb.prompting import open_model_folder
+    from vlmhb_sglang.faults import refuse_known_faults
+
+    text = {"model_type": "qwen2", "tie_word_embeddings": language_part}
+    config = {"model_type": "internvl", "tie_word_embeddings": top, "text_config": text, "vision_config": {"depth": 1}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    spec = ModelSpec(model_path=str(tmp_path), model_impl="transformers")
+    refuse_known_faults(spec, open_model_folder(spec))  # nothing is known about the weights
+    names = ["model.norm.weight", *(["lm_head.weight"] if has_output_layer else [])]
+    save_file({name: torch.zeros(1) for name in names}, tmp_path / "model.safetensors")
+    if rightly:
+        refuse_known_faults(spec, open_model_folder(spec))
+    else:
+        with pytest.raises(ModelLoadError, match=r"wrongly.*tie_word_embeddings"):
+            refuse_known_faults(spec, open_model_folder(spec))
+        native = ModelSpec(model_path=str(tmp_path), model_impl="native")
+        refuse_known_faults(native, open_model_folder(native))
 
 
 MISTRAL = {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "max_position_embeddings": 32_768}
@@ -144,7 +203,7 @@ IN_LLAVA = {"architectures": ["LlavaForConditionalGeneration"], "model_type": "l
 @pytest.mark.parametrize("config", [MISTRAL, MISTRAL | {"sliding_window": 4096}, IN_LLAVA])
 def test_a_window_that_sglang_does_not_have(tmp_path, config, implementation):
     """No implementation has it, so another one is no advice; a context that fits into the window is."""
-    from vlmhb_sglang.checks import refuse_known_faults
+    from vlmhb_sglang.faults import refuse_known_faults
 
     model = folder(tmp_path, **config)
     with pytest.raises(ModelLoadError, match=r"sliding window.*max_model_len") as caught:
@@ -157,7 +216,7 @@ def test_a_window_that_sglang_does_not_have(tmp_path, config, implementation):
 
 @pytest.mark.parametrize("window", [None, 32_768])
 def test_a_window_that_nothing_reaches(tmp_path, window):
-    from vlmhb_sglang.checks import refuse_known_faults
+    from vlmhb_sglang.faults import refuse_known_faults
 
     refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **MISTRAL, sliding_window=window))
 
@@ -176,7 +235,7 @@ def test_what_a_processor_made_is_read_both_ways():
 
 
 def test_models_without_a_known_fault(tmp_path):
-    from vlmhb_sglang.checks import refuse_known_faults
+    from vlmhb_sglang.faults import refuse_known_faults
 
     for config in (
         {"architectures": ["GPT2LMHeadModel"]},
@@ -187,7 +246,7 @@ def test_models_without_a_known_fault(tmp_path):
         },
         {},
     ):
-        refuse_known_faults(ModelSpec(model_path="x"), folder(tmp_path, **config))
+        refuse_known_faults(ModelSpec(model_path="x", model_impl="native"), folder(tmp_path, **config))
 
 
 def test_devices_that_are_not_there():

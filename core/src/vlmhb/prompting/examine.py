@@ -113,6 +113,11 @@ def weight_shapes(folder: ModelFolder) -> Iterator[tuple[str, Any]]:
                 yield name, torch.empty(part.get_shape(), dtype=kind, device="meta")
 
 
+def weight_names(folder: ModelFolder) -> set[str]:
+    """Names of a folder's weights, from the headers of its files or else its index; none where it has neither."""
+    return {name for name, _ in weight_shapes(folder)} or set(folder.weight_map)
+
+
 def needs_values(error: BaseException) -> bool:
     """Whether an exception only says that a tensor on the device ``meta`` has no values: nothing about the model."""
     return any("meta tensor" in str(cause).lower() or "device meta" in str(cause).lower() for cause in _causes(error))

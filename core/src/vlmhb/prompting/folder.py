@@ -106,11 +106,16 @@ class ModelFolder(msgspec.Struct, frozen=True, kw_only=True):
         return self.has_processor or any(self.config.get(name) for name in _VISION_PARTS)
 
     @property
+    def weight_map(self) -> dict[str, str]:
+        """Name of each weight -> its file, as the folder's index says; empty where it has no index."""
+        maps = (_json_of(self.path / name).get("weight_map") for name in _INDEXES)
+        return next((dict(found) for found in maps if found), {})
+
+    @property
     def weight_files(self) -> list[str]:
         """Names of the weight files: those that the folder's index names, be they there or not, else those it holds."""
-        for name in _INDEXES:
-            if named := _json_of(self.path / name).get("weight_map"):
-                return sorted(set(named.values()))
+        if named := self.weight_map:
+            return sorted(set(named.values()))
         if (self.path / "model.safetensors").is_file():
             return ["model.safetensors"]
         found = sorted(file.name for file in self.path.glob("*.safetensors"))

@@ -12,7 +12,7 @@ import msgspec
 from vlmhb import ModelCheck, ModelSpec, Support
 from vlmhb.errors import ModelLoadError
 
-from vlmhb_sglang import checks, fallback, info, settings
+from vlmhb_sglang import checks, fallback, faults, info, settings
 
 if TYPE_CHECKING:
     from vlmhb.prompting import ModelFolder, PromptBuilder
@@ -83,7 +83,7 @@ def _support(
 
 def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ...]:
     """Do what loading does, up to reading weights; returns notes."""
-    checks.refuse_known_faults(spec, builder.folder)
+    faults.refuse_known_faults(spec, builder.folder)
     from sglang.srt.configs.model_config import ModelConfig
     from sglang.srt.plugins import load_plugins
     from sglang.srt.runtime_context import SpawnRanks, publish

@@ -10,7 +10,7 @@ from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationR
 from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError, VlmhbError
 
-from vlmhb_sglang import checks, fallback, info, settings
+from vlmhb_sglang import checks, fallback, faults, info, settings
 from vlmhb_sglang.hints import RULES
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class SGLangModel(ModelInterface):
         folder = open_model_folder(spec)
         context = context_length(folder, spec)
         cpu = checks.on_cpu(spec, self.backend_info())
-        checks.refuse_known_faults(spec, folder)
         settings.set_environment(cpu=cpu)
+        faults.refuse_known_faults(spec, folder)
         arguments = settings.engine_arguments(spec, folder, cpu=cpu, context=context)
         if cpu:
             from vlmhb_sglang.spawning import ForkServer
