@@ -100,8 +100,9 @@ def test_the_prepared_worker_is_the_one_that_is_opened(
 
 
 def test_a_worker_for_another_model_is_not_taken_and_ends(workers: Workers, script: ScriptFile, log: Path) -> None:
+    before = family(os.getpid())
     workers.prepare("scripted", spec(script, "other"), log)
-    prepared = family(os.getpid())
+    prepared = [process for process in family(os.getpid()) if process not in before]
     model, startup = workers.open("scripted", spec(script), log, most_images=1)
     with model:
         assert startup["prepared_ahead"] is False
