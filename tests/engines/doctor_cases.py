@@ -123,6 +123,14 @@ def less_weights(lost: str) -> Change:
     return change
 
 
+def first_deepseek_ocr(folder: Path) -> None:
+    """Own model code, and a processor that only this code uses, inside of its ``infer``; see its published folder."""
+    for name in ("processor_config.json", "preprocessor_config.json", "processing_minicpmv.py"):
+        (folder / name).unlink(missing_ok=True)
+    config(model_type="deepseek_vl_v2", architectures=["DeepseekOCRForCausalLM"])(folder)
+    (folder / "processor_config.json").write_text(json.dumps({"processor_class": "DeepseekVLV2Processor"}))
+
+
 BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True, "version": "gemm"}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True}
@@ -133,9 +141,15 @@ CASES: dict[str, Case] = {
         name: Case(name, as_it_is, {})
         for name in (
             *("llama", "mistral", "gpt2", "bloom", "falcon", "qwen2_vl", "qwen2_5_vl", "qwen3_vl"),
-            *("llava", "idefics3", "gemma3"),
+            *("llava", "idefics3", "gemma3", "smolvlm", "internvl", "minicpmv4_6", "florence2", "deepseek_ocr2"),
+            "vision-encoder-decoder",
         )
     },
+    "phi3_v, trusted": Case("phi3_v", as_it_is, TRUST),
+    "phi3_v, not trusted": Case("phi3_v", as_it_is, {}),
+    "minicpmv, trusted": Case("minicpmv", as_it_is, TRUST),
+    "minicpmv, not trusted": Case("minicpmv", as_it_is, {}),
+    "the first DeepSeek-OCR": Case("minicpmv", first_deepseek_ocr, TRUST),
     "unknown model type": Case("llama", config(model_type="zephyron", architectures=["ZephyronForCausalLM"]), {}),
     "no model type": Case("llama", config(model_type=None, architectures=None), {}),
     "encoder and decoder": Case("llama", config(model_type="t5", architectures=["T5ForConditionalGeneration"]), {}),

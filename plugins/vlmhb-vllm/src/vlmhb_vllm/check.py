@@ -12,7 +12,7 @@ import msgspec
 from vlmhb import ModelCheck, ModelSpec, Support
 from vlmhb.errors import ModelLoadError
 
-from vlmhb_vllm import info, settings
+from vlmhb_vllm import faults, info, settings
 from vlmhb_vllm.refusals import load_reason
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def _try(spec: ModelSpec, builder: PromptBuilder, *, cpu: bool) -> tuple[str, ..
     from vllm.multimodal.encoder_budget import MultiModalBudget
 
     arguments = {**settings.engine_arguments(spec, builder, cpu=cpu), "tensor_parallel_size": 1}
+    if cpu:
+        faults.refuse_known_faults(builder.folder, arguments)
     config = EngineArgs(**arguments).create_engine_config()
     if config.model_config.is_multimodal_model:
         MultiModalBudget(config, MULTIMODAL_REGISTRY, enable_cache=False)

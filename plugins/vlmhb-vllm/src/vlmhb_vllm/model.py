@@ -13,7 +13,7 @@ from vlmhb import BackendInfo, GenerationControl, GenerationRequest, GenerationR
 from vlmhb.contract.hints import with_hints
 from vlmhb.errors import ModelLoadError, VlmhbError
 
-from vlmhb_vllm import info, settings
+from vlmhb_vllm import faults, info, settings
 from vlmhb_vllm.hints import RULES
 from vlmhb_vllm.refusals import load_reason
 from vlmhb_vllm.sampling import sampling_params
@@ -55,6 +55,9 @@ class VLLMModel(ModelInterface):
         context = context_length(folder, spec)
         builder = PromptBuilder(spec, folder)
         arguments = settings.engine_arguments(spec, builder, cpu=cpu)
+        if cpu:
+            faults.refuse_known_faults(folder, arguments)
+            faults.put_cpu_right()
         self._llm = _start(arguments)
         self._builder = builder
         self._ignored = sampling_defaults_of(folder.path)
