@@ -11,7 +11,7 @@ from vlmhb.doctor.questions import questions
 
 @pytest.mark.slow
 def test_minicpm_v_has_the_tokens_of_the_folders_code(tmp_path, hf_answers, load, answers_of):
-    """vLLM's resampler asks CUDA whether a graph is captured, which fails where there is no GPU; the plugin says that none
+    """vLLM's resampler asks CUDA whether a graph is captured, which fails without a GPU; the plugin says that none
     is. All else is vLLM's: slices, positions, resampler, language model."""
     twin = twins.twin_apart(twins.ROWS["minicpmv"], tmp_path / "twin")
     asked = questions(twin.image_counts)
