@@ -21,7 +21,7 @@ class KnownFault(NamedTuple):
         applies: whether a folder's model, loaded by a spec, is of this kind.
         reason: what SGLang does.
         advice: what to do instead.
-        implementations: those that do it; the code of transformers too is run with attention and output layer of SGLang.
+        implementations: those that do it; that of transformers too is run with attention and output layer of SGLang.
         breaks: it ends at the first request, instead of answering something else.
     """
 
