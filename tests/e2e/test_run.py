@@ -279,6 +279,20 @@ def test_the_engine_gets_room_for_as_many_images_as_a_row_has(tmp_path: Path, cl
     assert loads == [("a", 9), ("b", 12), ("c", 1), ("c", 2), ("c", 3), ("d", 9), ("d", 9)]
 
 
+def test_rows_that_cannot_be_asked_are_not_compared(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
+    annotation = make_dataset(tmp_path / "dataset", 4) / "annotation.csv"
+    rows = read_csv(annotation)
+    rows[1]["image_path"] = "images/none.png"
+    write_csv(annotation, rows)
+    with annotation.open("a", encoding="utf-8") as file:
+        file.write("too;few\n")
+    done = cli("compare", "d", "-b", "scripted,vllm", "-d", tmp_path / "dataset", "--out", tmp_path / "compare")
+    assert done.stderr.count("is left out") == 2
+    assert "row 2 is left out" in done.stderr
+    assert "row 5 is left out" in done.stderr
+    assert "3 requests, compared with scripted" in done.stdout
+
+
 SCHEMA = {"type": "object", "properties": {"sum": {"type": "string"}, "date": {}}, "required": ["sum"]}
 NOT_HELD = "asked without its JSON schema: scripted cannot hold an answer to one"
 

@@ -81,14 +81,12 @@ def of_dataset(dataset: Dataset, limit: int | None, max_tokens: int, say: Callab
     Raises:
         ConfigError: no row can be asked.
     """
-    from vlmhb.data.images import find_image
+    from vlmhb.data.images import page_files
 
     questions = []
     for sample in itertools.islice(dataset, limit):
         try:
-            if sample.problem:
-                raise RequestError(sample.problem)
-            images = tuple(find_image(dataset, written).absolute() for written in sample.images)
+            images = page_files(dataset, sample)
             for path in images:
                 _read(path)
         except RequestError as error:

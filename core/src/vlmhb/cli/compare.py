@@ -130,20 +130,20 @@ def _ask(
 
 
 def _requests(registry: Engines, dataset: str, limit: int | None, sampling: Any) -> list[GenerationRequest]:
-    """The dataset's questions as requests; rows that cannot be asked are left to the engines to refuse."""
+    """The dataset's questions as requests, without their JSON schemas, which not every engine can hold an answer to."""
     import itertools
 
     from vlmhb.contract.request import GenerationRequest, ImageInput
-    from vlmhb.data.images import find_image
-    from vlmhb.errors import ImageError
+    from vlmhb.data.images import page_files
+    from vlmhb.errors import RequestError
     from vlmhb.run.score import open_dataset
 
     opened = open_dataset(dataset, registry)
     requests = []
     for sample in itertools.islice(opened, limit):
         try:
-            images = [ImageInput(path=str(find_image(opened, written).absolute())) for written in sample.images]
-        except ImageError as error:
+            images = [ImageInput(path=str(path)) for path in page_files(opened, sample)]
+        except RequestError as error:
             click.echo(f"Note: row {sample.row} is left out: {error}", err=True)
             continue
         requests.append(GenerationRequest.ask(str(sample.row), sample.question, images, sampling=sampling))

@@ -8,8 +8,8 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
-from vlmhb.contract.dataset import Dataset
-from vlmhb.errors import ImageError
+from vlmhb.contract.dataset import Dataset, Sample
+from vlmhb.errors import ImageError, RequestError
 
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|data:")
@@ -22,6 +22,17 @@ def find_image(dataset: Dataset, written: str) -> Path:
         ImageError: there is none; see :func:`resolve_image`.
     """
     return dataset.image_file(written) or resolve_image(dataset.root, written)
+
+
+def page_files(dataset: Dataset, sample: Sample) -> tuple[Path, ...]:
+    """The image files of a row, absolute.
+
+    Raises:
+        RequestError: the row cannot be asked: something is wrong with it, or a file is not there.
+    """
+    if sample.problem:
+        raise RequestError(sample.problem)
+    return tuple(find_image(dataset, written).absolute() for written in sample.images)
 
 
 def resolve_image(dataset_root: Path, written: str) -> Path:
