@@ -76,6 +76,22 @@ def test_a_page_is_seen_once_and_no_token_changes(family, folder_of):
     assert reuse["largest_difference"] < 1e-4
 
 
+def test_questions_of_one_length_share_a_batch_where_others_must_not(folder_of):
+    """A Donut's decoder counts positions from the beginning of its batch."""
+    requests = [
+        ask(f"{number}-{question}", question, page, max_tokens=8, return_prompt_ids=True)
+        for number, page in enumerate(PAGES)
+        for question in (*SAME_LENGTH, "What is the date of the document?", "What is the name of the document?")
+    ]
+    with HuggingFaceModel().load(folder_of("vision-encoder-decoder"), dtype="float32", threads=1) as model:
+        together = answers(model, requests)
+        batches = model.facts()["reuse"]["batches"]
+        assert said(together) == said(one_by_one(model, requests))
+    assert batches["features"] >= 1
+    assert sum(batches.values()) <= 3  # of one length each
+    assert not any(note for result in together.values() for note in result.notes if "one by one" in note)
+
+
 def test_features_that_are_not_those_of_the_page_are_not_trusted(folder_of):
     """As if the rows' pages were mixed up."""
     requests = requests_for("gemma3")

@@ -171,7 +171,10 @@ class Preparation:
             except Exception as error:  # noqa: BLE001 - a model's processor may raise anything; it costs this row only
                 failed.append(GenerationResult.failed(request.id, request_error(error)))
         rows = [Row(prompt, 0, 0, prompt.notes, arrived) for prompt, arrived in ready]
-        return _joined([Prepared([], failed), self._encode_rows(rows)])
+        lots: dict[int, list[Row]] = {}
+        for row in rows:
+            lots.setdefault(len(row.prompt.token_ids) if self._builder.family.same_length else 0, []).append(row)
+        return _joined([Prepared([], failed), *(self._encode_rows(lot) for lot in lots.values())])
 
     def _encode_rows(self, rows: list[Row], plain: Plain | None = None, levels: Sequence[Level] = _LEVELS) -> Prepared:
         """Encode rows together; those that do not fit are left out, and a refused batch is tried row by row.
