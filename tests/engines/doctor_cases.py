@@ -142,7 +142,7 @@ CASES: dict[str, Case] = {
         for name in (
             *("llama", "mistral", "gpt2", "bloom", "falcon", "qwen2_vl", "qwen2_5_vl", "qwen3_vl"),
             *("llava", "idefics3", "gemma3", "smolvlm", "internvl", "minicpmv4_6", "florence2", "deepseek_ocr2"),
-            "vision-encoder-decoder",
+            *("Donut", "TrOCR"),
         )
     },
     "phi3_v, trusted": Case("phi3_v", as_it_is, TRUST),

@@ -11,8 +11,9 @@ from vlmhb import ModelSpec, Twin
 from vlmhb.doctor.families import Row, rows, write_config
 
 ROWS: dict[str, Row] = {}
-"""The rows of the matrix by model type; that of Pixtral, which has LLaVA's, is not among them."""
+"""The rows of the matrix by name, and by model type, where the first of a type has it."""
 for _row in rows():
+    ROWS[_row.name] = _row
     ROWS.setdefault(_row.config["model_type"], _row)
 
 
@@ -20,7 +21,7 @@ def make(family: str, folder: Path) -> Path:
     """Write a family's twin.
 
     Args:
-        family: a model type.
+        family: a row's name, or a model type.
         folder: made if it is not there.
     """
     return Path(twin_of(ROWS[family], folder).path)
