@@ -148,7 +148,7 @@ class HuggingFaceModel(ModelInterface):
             torch.cuda.empty_cache()
 
     def _fits(self, rows: int, tokens: int, pages: int) -> bool:
-        shared = self._reuse is not None and self._reuse.level != "off"
+        shared = self._reuse is not None and self._reuse.level == "prefix"
         return self._budget is None or self._budget.fits(rows, tokens, pages if shared else rows)
 
     def _learn(self, prepared: Prepared) -> None:
