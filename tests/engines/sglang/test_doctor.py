@@ -19,10 +19,12 @@ CONDITIONS = {
     "an architecture that only own code has": "trust_remote_code",
     "no processor": "holds no processor",
     "own code, without its package": "a_package_of_nobody",
+    "phi3_v, not trusted": "trust_remote_code",
+    "minicpmv, not trusted": "trust_remote_code",
 }
 SEEN = {
     "llama": (SUPPORTED, SUPPORTED),
-    "gpt2": (SUPPORTED, SUPPORTED),
+    "gpt2": (SUPPORTED, ("refused", "break at the first request")),
     "bloom": (NO_CODE, ("refused", "does not support custom attention backends")),
     "falcon": (NO_CODE, ("refused", "does not support custom attention backends")),
     "qwen2_vl": (SUPPORTED, SUPPORTED),
@@ -33,6 +35,17 @@ SEEN = {
     "a window": (("refused", "no sliding window"), ("refused", "no sliding window")),
     "weights that lack a tensor": (SUPPORTED, SUPPORTED),
     "unknown model type": (("refused", "zephyron"), ("refused", "zephyron")),
+    "smolvlm": (NO_CODE, SUPPORTED),
+    "internvl": (NO_CODE, ("refused", "tie_word_embeddings")),
+    "Donut": (NO_CODE, ("refused", "'VisionEncoderDecoderConfig' object has no attribute 'hidden_size'")),
+    "TrOCR": (NO_CODE, ("refused", "'VisionEncoderDecoderConfig' object has no attribute 'hidden_size'")),
+    "phi3_v, trusted": (NO_CODE, ("refused", "")),
+    "minicpmv, trusted": (
+        ("refused", "shared_experts_config"),
+        ("refused", "Unrecognized configuration class"),
+    ),
+    "deepseek_ocr2": (NO_CODE, ("refused", "parameter")),
+    "the first DeepSeek-OCR": (("refused", "DeepseekVLV2Processor"), ("refused", "DeepseekVLV2Processor")),
 }
 """Case -> what SGLang 0.5.23 does with it, by its own code and by that of transformers."""
 

@@ -29,6 +29,12 @@ SILENT = {
 """Model type and implementation -> what is computed differently from transformers, found with SGLang 0.5.23."""
 
 
+_LOST = (
+    "SGLang's class for it is a wrapper: its loader sets shared_experts_config on it, goes on with what is inside, and "
+    "does not find it there."
+)
+
+
 def check_model(spec: ModelSpec) -> ModelCheck:
     """A verdict for SGLang's own implementation and for that of transformers.
 
@@ -135,6 +141,9 @@ def _build(config: Any, folder: ModelFolder) -> tuple[str, ...]:
     from sglang.srt.model_loader.utils import set_default_torch_dtype
     from vlmhb.prompting.examine import weight_shapes
 
+    model_class, _ = loader.get_model_architecture(config)
+    if not issubclass(model_class, torch.nn.Module):  # MiniCPM-V's of 0.5.23
+        raise ModelLoadError(_LOST)
     bootstrap.init_layer_runtime(model_config=config)
     load = LoadConfig()
     with set_default_torch_dtype(config.dtype), torch.device("meta"), _no_memory():
