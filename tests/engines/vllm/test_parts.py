@@ -363,3 +363,34 @@ def test_advice_is_added():
     assert (
         text == "No available memory for the cache blocks. Give the KV cache more memory with the option kv_cache_gib."
     )
+
+
+# --- what a CPU cannot do
+
+
+def folder_with(tmp_path, **text_config):
+    return ModelFolder(path=tmp_path, config={"text_config": text_config}, generation_config={})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "torch.float32"])
+def test_linear_attention_on_a_cpu_is_refused_but_in_bfloat16(tmp_path, dtype):
+    from vlmhb_vllm.faults import refuse_known_faults
+
+    model = folder_with(tmp_path, layer_types=["linear_attention", "full_attention"])
+    arguments = {"dtype": dtype, "model_impl": "vllm"}
+    with pytest.raises(ModelLoadError, match=r"bfloat16 only.*Set dtype to bfloat16"):
+        refuse_known_faults(model, arguments)
+    refuse_known_faults(model, arguments | {"dtype": "bfloat16"})
+    refuse_known_faults(model, arguments | {"model_impl": "transformers"})
+    for layers in (["full_attention"], None):
+        refuse_known_faults(folder_with(tmp_path, layer_types=layers), arguments)
+
+
+def test_where_there_is_no_cuda_no_graph_is_captured(monkeypatch):
+    import torch
+    from vlmhb_vllm.faults import put_cpu_right
+
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", torch.cuda.is_current_stream_capturing)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    put_cpu_right()
+    assert torch.cuda.is_current_stream_capturing() is False
