@@ -61,6 +61,26 @@ def test_bad_requests_fail_alone(model, answers_of):
         assert answers[request.id].token_ids == alone[request.id].token_ids
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"question": "word " * 3000},
+        {"json_schema": {"type": "integer", "multipleOf": 3}},
+        {"json_schema": {"type": "objekt"}},
+    ],
+    ids=["too long", "a schema that is not supported", "no schema"],
+)
+def test_a_refused_request_does_not_take_its_page_from_others(model, answers_of, bad):
+    """vLLM sends a picture's data once; the engine must have it, whoever was the first to ask about it."""
+    page = picture(230, 180, len(str(bad)))  # no other test's
+    asked = [ask("bad", images=[page], **bad), ask("one", "Describe.", [page]), ask("two", "What is it?", [page, PAGE])]
+    answers = answers_of(model, asked)
+    assert answers["bad"].failure is not None
+    assert [answers[name].failure for name in ("one", "two")] == [None, None]
+    again = answers_of(model, [ask("bad", images=[page], **bad), asked[1]])
+    assert again["one"].token_ids == answers["one"].token_ids
+
+
 def test_too_long_by_its_images_says_the_expanded_length(load, tiny, model, answers_of):
     words = "word " * 975
     fits = answers_of(model, [ask("text", words, max_tokens=1)])["text"].prompt_tokens

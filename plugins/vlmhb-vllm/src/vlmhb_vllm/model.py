@@ -17,7 +17,7 @@ from vlmhb_vllm import faults, info, settings
 from vlmhb_vllm.hints import RULES
 from vlmhb_vllm.refusals import load_reason
 from vlmhb_vllm.sampling import sampling_params
-from vlmhb_vllm.serving import Ready, Serving
+from vlmhb_vllm.serving import Ready, Serving, forget_pictures
 
 if TYPE_CHECKING:
     from vllm import LLM
@@ -131,10 +131,14 @@ class VLLMModel(ModelInterface):
         renderer = engine.renderer
         unlimited = replace(renderer.default_cmpl_tok_params, max_total_tokens=None)
         (rendered,) = renderer.render_cmpl([parse_model_prompt(engine.model_config, prompt)], unlimited)
-        room, clipped = fit_to_context(len(rendered["prompt_token_ids"]), prepared.request, self._context)
-        params, changed = sampling_params(
-            prepared.request, max_tokens=room, stop_token_ids=list(self._builder.stop_ids), streaming=streaming
-        )
+        try:
+            room, clipped = fit_to_context(len(rendered["prompt_token_ids"]), prepared.request, self._context)
+            params, changed = sampling_params(
+                prepared.request, max_tokens=room, stop_token_ids=list(self._builder.stop_ids), streaming=streaming
+            )
+        except Exception:  # whatever it is, the engine will not get this request
+            forget_pictures(engine, rendered)
+            raise
         return Ready(rendered, params, (*prepared.notes, *clipped, *changed, *self._tell_news()))
 
     def _tell_news(self) -> list[str]:

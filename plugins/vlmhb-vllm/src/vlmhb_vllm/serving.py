@@ -112,6 +112,7 @@ class Serving:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         name = f"vlmhb-{next(self._ids)}"
+        ready: Ready | None = None
         try:
             ready = self._admit(entry.prepared.result(), self._control.on_text is not None)
             self._engine.add_request(name, ready.prompt, ready.params)
@@ -121,6 +122,8 @@ class Serving:
             raise
         except Exception as error:  # noqa: BLE001 - a model's processor may raise anything; it costs this request only
             self._engine.abort_request([name])  # it may have got half way in
+            if ready is not None:
+                forget_pictures(self._engine, ready.prompt)
             return refused(error)
         self._running[name] = InFlight(entry.request, ready.notes)
         return None
@@ -160,6 +163,18 @@ class Serving:
             self._engine.abort_request(names)
             for name in names:
                 del self._running[name]
+
+
+def forget_pictures(engine: LLMEngine, prompt: Any) -> None:
+    """Have the pictures of a request that the engine did not get sent again with the next request about them.
+
+    vLLM's renderer takes what it has rendered once for known to the engine, and sends only its hash from then on.
+    """
+    cache = engine.renderer.mm_processor_cache
+    if cache is not None:
+        for hashes in prompt.get("mm_hashes", {}).values():
+            for mm_hash in hashes:
+                cache.invalidate(mm_hash)
 
 
 def finished_part(text: str, stop: Sequence[str]) -> str:
