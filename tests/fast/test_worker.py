@@ -318,12 +318,16 @@ def test_restart_survives_a_failed_load(open_model):
     assert script.loads() == 4
 
 
-def test_exception_of_the_engine_fails_that_request_only(open_model):
+def test_exception_of_the_engine_fails_that_request_only(open_model, events):
     model, _script = open_model({"id": "2", "do": "raise"})
     results = {r.id: r for r in model.generate_requests(ask(8))}
     assert [id for id, r in results.items() if not r.ok] == ["2"]
     assert results["2"].failure.kind == "engine"
     assert "the engine's own bug" in results["2"].failure.message
+    said = "\n".join(events)
+    assert "the engine's own bug" in said
+    assert "worker.log" in said
+    assert "Traceback" not in said  # that is in the log
 
 
 def test_hang_is_a_death(open_model, events):

@@ -13,7 +13,7 @@ from vlmhb.contract.model import ModelSpec
 from vlmhb.errors import PluginError, VlmhbError, WorkerError
 from vlmhb.worker import protocol as p
 from vlmhb.worker.launch import Launch, WorkerOptions
-from vlmhb.worker.process import WorkerDiedError, WorkerProcess
+from vlmhb.worker.process import TAIL_LINES, WorkerDiedError, WorkerProcess
 
 
 class WorkerHandle:
@@ -101,9 +101,9 @@ class WorkerHandle:
             process.log_path.unlink(missing_ok=True)
             self._log = None
 
-    def report(self, sentence: str) -> str:
-        """The sentence with the log's name and end, while there is a process."""
-        return self.process.report(sentence) if self.process else sentence
+    def report(self, sentence: str, lines: int = TAIL_LINES) -> str:
+        """The sentence with the log's name and last lines, while there is a process."""
+        return self.process.report(sentence, lines) if self.process else sentence
 
     def _spawn(self) -> WorkerProcess:
         if self.process is None:

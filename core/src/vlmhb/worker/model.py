@@ -15,7 +15,7 @@ from vlmhb.errors import ErrorKind, ModelLoadError, VlmhbError, WorkerError
 from vlmhb.worker.calls import Calls, EngineFailedError, Flight
 from vlmhb.worker.handle import WorkerHandle
 from vlmhb.worker.launch import Launch, WorkerOptions
-from vlmhb.worker.process import WorkerDiedError
+from vlmhb.worker.process import TAIL_LINES, WorkerDiedError
 from vlmhb.worker.recovery import Queue, Restarts
 
 
@@ -123,7 +123,8 @@ class WorkerModel(ModelInterface):
                             restarts.answered()
                         yield result
             except WorkerDiedError as death:
-                report = self._worker.report(f"the worker of {self._backend} {death.reason}")
+                told = isinstance(death, EngineFailedError)  # why, by the engine itself; the log has its traceback
+                report = self._worker.report(f"the worker of {self._backend} {death.reason}", 0 if told else TAIL_LINES)
                 self._worker.end(0.0)
                 for result in queue.died(round, *flight.split(), death.reason, _kind(death)):
                     restarts.culprit_found()

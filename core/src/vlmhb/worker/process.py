@@ -20,7 +20,7 @@ from vlmhb.worker import supervisor
 from vlmhb.worker.launch import Launch
 from vlmhb.worker.protocol import PROTOCOL_VERSION, Channel, FromWorker, Hello, wait_readable
 
-TAIL_LINES = 40
+TAIL_LINES = 20
 TAIL_BYTES = 8192
 
 _SIGNAL_WORDS = {
@@ -159,7 +159,9 @@ class WorkerProcess:
             raise self._death()
 
     def report(self, sentence: str, lines: int = TAIL_LINES) -> str:
-        """A sentence followed by the log's name and last lines."""
+        """A sentence followed by the log's name and last lines, if there are to be any."""
+        if lines == 0:
+            return f"{sentence}. Its log is {self.log_path}."
         tail = self.log_tail(lines)
         return f"{sentence}. Its log is {self.log_path}" + (f"; it ends with:\n{tail}" if tail else " (empty).")
 
