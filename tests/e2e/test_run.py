@@ -424,6 +424,9 @@ def test_a_request_that_kills_the_engine_is_an_error_row(tmp_path: Path, cli: Cl
     assert [line["row"] for line in lines if line["status"] != "ok"] == ["5"]
     assert "SIGSEGV" in lines[4]["error"]
     assert (tmp_path / "out" / "logs" / "scripted-tiny.log").stat().st_size > 0
+    script.rules()
+    again = cli("run", tmp_path / "user_config.csv", "--out", tmp_path / "out")
+    assert "10 rows; 1 question to ask\n" in again.stderr, "it failed, but can be asked"
 
 
 @pytest.mark.slow

@@ -101,6 +101,14 @@ def test_an_empty_answer_is_an_answer_and_a_failed_one_is_asked_again(store: Run
     assert store.counts() == {"ok": 2, "error": 0, "missing": 0}
 
 
+def test_only_rows_that_were_refused_cannot_be_asked(store: RunStore) -> None:
+    plan(store, row(1), row(2), row(3, error="image b.png: there is no such file"))
+    assert store.unaskable_count() == 1
+    store.save(b"key 1", GenerationResult.failed("x", RequestError("it is too long")))
+    store.fail_jobs([1], "no memory")
+    assert (store.unaskable_count(), store.pending_count([1]), store.counts()["error"]) == (1, 2, 3)
+
+
 def test_answers_outlive_the_plan_they_were_made_for(store: RunStore) -> None:
     plan(store, row(1))
     store.save(b"key 1", answer())

@@ -136,7 +136,7 @@ def run(
         pending = store.pending_count(asked)
         manifest.took("config", called - began)
         manifest.took("plan", time.monotonic() - called)
-        listener.planned(sum(counts.values()), pending, counts["error"])
+        listener.planned(sum(counts.values()), pending, store.unaskable_count())
         control = GenerationControl()
         generated = 0
         if pending:

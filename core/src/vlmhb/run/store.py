@@ -207,6 +207,11 @@ class RunStore:
         count: int = self._db.execute(query).fetchone()[0]
         return count
 
+    def unaskable_count(self) -> int:
+        """How many rows of the plan cannot be asked at all. Those that were asked and failed are none of them."""
+        count: int = self._db.execute("SELECT count(*) FROM rows WHERE error IS NOT NULL").fetchone()[0]
+        return count
+
     def most_images(self, jobs: Iterable[int]) -> int:
         """Most images in one of the questions of these jobs that have no answer yet; 0 when there are none."""
         query = f"SELECT coalesce(max(json_array_length(r.images)), 0) {_pending_from(jobs)}"
