@@ -20,7 +20,7 @@ from vlmhb.worker import supervisor
 from vlmhb.worker.launch import Launch
 from vlmhb.worker.protocol import PROTOCOL_VERSION, Channel, FromWorker, Hello, wait_readable
 
-TAIL_LINES = 20
+TAIL_LINES = 40
 TAIL_BYTES = 8192
 
 _SIGNAL_WORDS = {
