@@ -93,9 +93,9 @@ KNOWN_FAULTS = (
     ),
     KnownFault(
         _ties_by_another_entry,
-        "whether the output layer is the token embedding it reads in the language part of the config, where "
-        "tie_word_embeddings is not what the top of the config says",
-        "Use another backend.",
+        "tie_word_embeddings at the top of the config is not what its language part says; SGLang goes by the language "
+        "part, and the weights were saved by the top",
+        "Use model_impl native where SGLang has its own code for the model, else another backend.",
         implementations=("transformers",),
     ),
     KnownFault(
