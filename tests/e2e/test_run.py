@@ -293,6 +293,14 @@ def test_rows_that_cannot_be_asked_are_not_compared(tmp_path: Path, cli: Cli, sc
     assert "3 requests, compared with scripted" in done.stdout
 
 
+def test_engines_to_compare_are_checked_before_one_is_loaded(tmp_path: Path, cli: Cli, script: ScriptFile) -> None:
+    make_dataset(tmp_path / "dataset", 2)
+    asking = ("compare", "d", "-d", tmp_path / "dataset", "--out", tmp_path / "compare", "-b")
+    assert "no backend 'foo'" in cli(*asking, "scripted,foo", code=2).stderr
+    assert "bathc" in cli(*asking, "scripted,vllm", "-o", "bathc=3", code=2).stderr
+    assert script.log() == []
+
+
 SCHEMA = {"type": "object", "properties": {"sum": {"type": "string"}, "date": {}}, "required": ["sum"]}
 NOT_HELD = "asked without its JSON schema: scripted cannot hold an answer to one"
 

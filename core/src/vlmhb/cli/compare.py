@@ -21,6 +21,8 @@ from vlmhb.cli.progress import counted
 
 if TYPE_CHECKING:
     from vlmhb.compare.engines import EngineAnswers, EngineComparison
+    from vlmhb.contract.backend import BackendInfo
+    from vlmhb.contract.model import ModelSpec
     from vlmhb.contract.request import GenerationRequest
     from vlmhb.engines import Engines
     from vlmhb.run.folder import RunFolder
@@ -87,10 +89,11 @@ def command(
     if len(names) < 2:
         raise ConfigError("name at least two backends, for example: -b hf,vllm")
     registry = Engines()
+    asked = {name: engine_spec(registry, name, model, options, dtype="float32") for name in names}
     params = sampling_from({name: sampling[name] for name in SAMPLING_NAMES})
     requests = _requests(registry, dataset, limit, params)
     with RunFolder(out or Path("runs/compare")) as home:
-        answers = [_ask(registry, name, model, options, requests, home) for name in names]
+        answers = [_ask(registry, name, model, *asked[name], requests, home) for name in names]
         found = compare_engines(answers, NEAR_TIE if near_tie is None else near_tie)
         table = _write_table(home, found)
     if as_json:
@@ -104,7 +107,8 @@ def _ask(
     registry: Engines,
     name: str,
     model: str,
-    options: Sequence[str],
+    info: BackendInfo,
+    spec: ModelSpec,
     requests: Sequence[GenerationRequest],
     home: RunFolder,
 ) -> EngineAnswers:
@@ -113,7 +117,6 @@ def _ask(
     from vlmhb.compare.engines import ask_engine
     from vlmhb.run.engine import Workers
 
-    info, spec = engine_spec(registry, name, model, options, dtype="float32")
     images = max((len(request.images) for request in requests), default=0)
     listener = make_listener()
     listener.loading(name, model, len(requests))
