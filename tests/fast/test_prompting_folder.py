@@ -121,6 +121,13 @@ def test_folders_that_are_no_models(tmp_path, make, message):
         open_model_folder(ModelSpec(model_path=str(tmp_path / "my model")))
 
 
+@pytest.mark.parametrize("path", ["./none", "../none", "~/no such model", "/none/there", "models\\none", ".\\none"])
+def test_a_path_is_not_looked_for_on_the_hub(path):
+    with pytest.raises(ModelLoadError) as caught:
+        open_model_folder(ModelSpec(model_path=path))
+    assert str(caught.value) == f"there is no model folder {path}."
+
+
 def test_what_the_folder_is(tmp_path):
     made = folder(tmp_path / "m", {"model_type": "qwen2_vl", "llm_config": {"a": 1}})
     assert (made.model_type, made.text_config, made.has_processor) == ("qwen2_vl", {"a": 1}, False)

@@ -13,6 +13,8 @@ from vlmhb.contract.model import ModelSpec, missing_model
 from vlmhb.errors import MissingPackageError, ModelLoadError
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_PATH = re.compile(r"\.{1,2}/|[/~]|.*\\")
+"""What can only be meant as a path: no hub id begins so, or holds a backslash."""
 _UNUSED_FILES = ["original/*", "*.pth", "*.onnx", "*.gguf", "*.msgpack", "*.h5", "*.tflite"]
 
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
@@ -172,6 +174,8 @@ def stop_token_ids(folder: ModelFolder, tokenizer: Any) -> tuple[int, ...]:
 
 
 def _fetched(spec: ModelSpec) -> Path:
+    if _PATH.match(spec.model_path):
+        raise ModelLoadError(f"there is no model folder {spec.model_path}.")
     if not _HUB_ID.fullmatch(spec.model_path):
         raise missing_model(spec.model_path)
     try:
