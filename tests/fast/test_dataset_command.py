@@ -103,7 +103,7 @@ def test_every_fault_is_listed_with_its_row(tmp_path: Path) -> None:
     for line, (start, kind) in zip(lines, expected, strict=False):
         assert line.startswith(start), line
         assert line.endswith(f"[{kind}]"), line
-    assert lines[-1].startswith("12 rows, 3 of them cannot be asked: ")
+    assert lines[-1].startswith("12 rows, 4 of them cannot be asked. Faults, of which a row may have several: 1 ")
     assert {kind for _, kind in expected} == set(KINDS)
 
 
@@ -113,7 +113,7 @@ def test_remarks_alone_end_well_and_quick_opens_no_image(tmp_path: Path) -> None
     done = call("check", path, "--quick")
     assert (done.exit_code, done.output.splitlines()[-1]) == (
         0,
-        "1 row, 0 of them cannot be asked: 1 empty-reference.",
+        "1 row, 0 of them cannot be asked. Remarks: 1 empty-reference.",
     )
     assert call("check", path).exit_code == 1
 
@@ -126,9 +126,19 @@ def test_check_for_programs(tmp_path: Path) -> None:
     assert (finding["row"], finding["kind"], finding["field"]) == (1, "missing-image", "images")
 
 
+def test_faults_are_counted_beside_the_rows_that_have_them(tmp_path: Path) -> None:
+    path = folder(tmp_path / "d", "1;images/none.png;;x;c;q", "2;;;x;c;q", "3;;Q;;c;q")
+    done = call("check", path)
+    assert (done.exit_code, done.output.splitlines()[-1]) == (
+        1,
+        "3 rows, 2 of them cannot be asked. Faults, of which a row may have several: 2 no-question, 1 missing-image. "
+        "Remarks: 1 empty-reference.",
+    )
+
+
 def test_a_dataset_in_order(tmp_path: Path) -> None:
     path = folder(tmp_path / "d", "1;;Q;x;c;q")
-    assert call("check", path).output == "1 row, 0 of them cannot be asked: nothing was found.\n"
+    assert call("check", path).output == "1 row, 0 of them cannot be asked. Nothing was found.\n"
 
 
 def test_pages_of_one_pdf_share_their_id_and_question(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vlmhb.contract.dataset import Dataset
     from vlmhb.data.overview import Overview
 
+_WEIGHTS = (("Faults, of which a row may have several", True), ("Remarks", False))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
@@ -63,9 +64,17 @@ def check_command(dataset: str, quick: bool, as_json: bool) -> None:
     if as_json:
         print_json({"rows": checker.rows, "unaskable": len(bad_rows), "kinds": kinds, "findings": kept})
     else:
-        summary = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "nothing was found"
-        click.echo(f"{counted(checker.rows, 'row')}, {len(bad_rows)} of them cannot be asked: {summary}.")
+        said = _in_words(kinds) or "Nothing was found."
+        click.echo(f"{counted(checker.rows, 'row')}, {len(bad_rows)} of them cannot be asked. {said}")
     raise SystemExit(ExitCode.SOME_ROWS_FAILED if bad_rows else ExitCode.OK)
+
+
+def _in_words(kinds: Counter[str]) -> str:
+    """What was found how often: first what rows cannot be asked for, of which one row may have several."""
+    from vlmhb.data.check import KINDS
+
+    found = [(name, [(k, n) for k, n in kinds.most_common() if KINDS[k] is bad]) for name, bad in _WEIGHTS]
+    return " ".join(f"{name}: {', '.join(f'{n} {k}' for k, n in some)}." for name, some in found if some)
 
 
 @command.command("convert", short_help="Write a dataset as a VLMHyperBench folder.")

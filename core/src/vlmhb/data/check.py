@@ -18,7 +18,7 @@ KINDS = {
     "unreadable-row": True,
     "missing-image": True,
     "unreadable-image": True,
-    "no-question": False,
+    "no-question": True,
     "empty-reference": False,
     "repeated-row": False,
     "conflicting-rows": False,
@@ -125,7 +125,7 @@ class Checker:
 
 def _texts(sample: Sample) -> Iterator[Finding]:
     if not sample.question.strip():
-        yield _finding(sample, "no-question", "question", "it is empty; a prompt collection must have the prompt.")
+        yield _finding(sample, "no-question", "question", "it is empty; only a prompt collection can ask it.")
     if not sample.reference.strip() and not any(text.strip() for text in sample.other_references):
         yield _finding(sample, "empty-reference", "reference", "it is empty; only an empty answer will be right.")
     texts = [(field, getattr(sample, field)) for field in _TEXTS]
