@@ -165,6 +165,33 @@ def test_ctrl_c_finishes_what_is_being_answered_and_says_how_to_go_on(
     assert len(script.asked()) == 60
 
 
+def test_ctrl_c_while_the_model_loads_says_so_and_a_second_one_how_to_go_on(
+    tmp_path: Path, script: ScriptFile, named_env: Env
+) -> None:
+    make_dataset(tmp_path / "dataset", 2)
+    config = make_config(tmp_path, {})
+    script.rules({"on": "load", "do": "hang"})
+    command = [str(named_env.path / "bin" / "vlmhb"), "run", str(config), "--out", str(tmp_path / "out")]
+    said = tmp_path / "said.txt"
+    with said.open("w") as stderr:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "VLMHB_SCRIPT": str(script.path)},
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        assert wait_until(script.loads, 30)
+        below = family(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        assert wait_until(lambda: "Stopping: nothing is asked once the model is loaded." in said.read_text(), 10)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=30) == 1
+    assert f"Go on with: vlmhb run {config}" in said.read_text()
+    assert "Traceback" not in said.read_text()
+    assert_gone(below)
+
+
 def damaged_images(folder: Path) -> dict[str, str]:
     """Image files of every difficult kind; name to what the error must say, empty where it can be read."""
     page = Image.effect_noise((80, 60), 60).convert("RGB")

@@ -38,6 +38,7 @@ class PlainProgress:
     def __init__(self) -> None:
         self._total = self._done = self._failed = 0
         self._started = self._said = 0.0
+        self._is_loading = False
 
     def note(self, text: str) -> None:
         """Say something the user should know."""
@@ -52,6 +53,7 @@ class PlainProgress:
 
     def loading(self, backend: str, model_name: str, pending: int) -> None:
         """Say which model is being loaded."""
+        self._is_loading = True
         self._say(f"Loading {model_name} on {backend} for {counted(pending, 'question')} ...")
 
     def loaded(self, backend: str, model_name: str, facts: dict[str, Any]) -> None:
@@ -61,6 +63,7 @@ class PlainProgress:
 
     def begin(self, total: int) -> None:
         """Start counting answers of one model."""
+        self._is_loading = False
         self._total, self._done, self._failed = total, 0, 0
         self._started = self._said = time.monotonic()
 
@@ -78,7 +81,8 @@ class PlainProgress:
 
     def stopping(self) -> None:
         """Say that Ctrl-C was heard."""
-        self._say("Stopping: finishing what is being answered. Press Ctrl-C again to stop at once.")
+        rest = "nothing is asked once the model is loaded" if self._is_loading else "finishing what is being answered"
+        self._say(f"Stopping: {rest}. Press Ctrl-C again to stop at once.")
 
     def close(self) -> None:
         """Finish."""

@@ -86,19 +86,27 @@ def run_config(config: Path, folder: Path, *, limit: int | None, fresh: bool, **
         listener.note(note)
     try:
         return run(plan, registry, config, folder, listener, fresh=fresh, limit=limit, began=began)
+    except KeyboardInterrupt:
+        listener.note(f"stopped at once; the answers stored until now are kept. Go on with: {_same_command()}")
+        raise
     finally:
         listener.close()
 
 
-def finish(outcome: Outcome) -> ExitCode:
-    """Print what a run came to, and choose the exit code."""
+def _same_command() -> str:
+    """What was typed, as it goes on with a run."""
     import shlex
     import sys
 
+    return shlex.join(["vlmhb", *(argument for argument in sys.argv[1:] if argument != "--fresh")])
+
+
+def finish(outcome: Outcome) -> ExitCode:
+    """Print what a run came to, and choose the exit code."""
     click.echo(f"Answered now: {outcome.generated}; reused from before: {outcome.reused}.")
     if outcome.interrupted:
-        again = shlex.join(["vlmhb", *(argument for argument in sys.argv[1:] if argument != "--fresh")])
-        click.echo(f"Stopped with {counted(outcome.summary.missing, 'row')} not asked; go on with: {again}", err=True)
+        missing = counted(outcome.summary.missing, "row")
+        click.echo(f"Stopped with {missing} not asked; go on with: {_same_command()}", err=True)
     return show_summary(outcome.summary, outcome.folder)
 
 
