@@ -183,18 +183,45 @@ def rows(*moments: float, tokens: int | None = 10, total: float | None = 1.0) ->
     )
 
 
-def test_throughput_goes_from_the_first_stored_answer_to_the_last() -> None:
-    assert throughput(rows(0.0, 0.5, 1.0, 1.5, 2.0)) == (2.0, 20.0, 0.0)
+def test_throughput_goes_from_the_first_begin_to_the_last_stored_answer() -> None:
+    assert throughput(rows(1.0, 1.5, 2.0, 2.5, 3.0)) == (5 / 3, 50 / 3, 0.0)
+    assert throughput(rows(3.0, 1.0, 2.5, 1.5, 2.0)) == (5 / 3, 50 / 3, 0.0), "in whatever order they are"
 
 
-def test_a_pause_of_the_run_does_not_count() -> None:
-    assert throughput(rows(0.0, 1.0, 2.0, 5000.0, 5001.0)) == (4 / 3, 40 / 3, 4998.0)
+def test_a_batch_stored_at_one_moment_took_its_own_time() -> None:
+    burst = [100 + number / 1000 for number in range(20)]
+    answers, tokens, paused = throughput(rows(*burst, total=1.981))
+    assert answers == pytest.approx(20 / 2.0)
+    assert tokens == pytest.approx(200 / 2.0)
+    assert paused == 0
+    again = [moment + 2 for moment in burst]
+    assert throughput(rows(*burst, *again, total=1.981)).answers == pytest.approx(40 / 4.0)
+
+
+def test_of_a_batch_the_longest_answer_says_when_it_began() -> None:
+    batch = rows(10.0, 10.0, 10.0).with_columns(total_time=pl.Series([0.5, 3.0, 1.0]))
+    assert throughput(batch).answers == 1.0
+
+
+def test_time_between_answers_counts_and_a_pause_does_not() -> None:
+    assert throughput(rows(1.0, 5.0, 9.0)) == (3 / 9, 30 / 9, 0.0), "3 s each without one, not a pause"
+    assert throughput(rows(1.0, 2.0, 3.0, 5000.0, 5001.0)) == (5 / 5, 50 / 5, 4996.0)
+
+
+def test_a_run_resumed_soon_has_the_speed_of_both_parts() -> None:
+    parts = [10.0] * 8 + [12.0] * 8 + [42.0] * 8
+    assert throughput(rows(*parts, total=2.0)) == (24 / 6, 240 / 6, 28.0)
+
+
+def test_an_answer_that_takes_minutes_is_no_pause() -> None:
+    assert throughput(rows(200.0, 400.0, total=200.0)) == (2 / 400, 20 / 400, 0.0)
 
 
 def test_what_was_not_measured_has_no_throughput() -> None:
     assert throughput(rows(0.0, 1.0, total=None))[:2] == (None, None)
-    assert throughput(rows(3.0))[:2] == (None, None)
-    assert throughput(rows(0.0, 1.0, tokens=None))[:2] == (1.0, None)
+    assert throughput(rows())[:2] == (None, None)
+    assert throughput(rows(3.0, total=0.0))[:2] == (None, None)
+    assert throughput(rows(1.0, 2.0, tokens=None))[:2] == (1.0, None)
 
 
 def test_axes_have_round_ticks_inside_them() -> None:

@@ -162,6 +162,23 @@ def test_the_summary_does_not_call_a_difference_real_that_is_not(tmp_path: Path)
     assert "these data tell the two apart" in text
 
 
+def test_the_summary_names_no_winner_where_entries_are_equal(tmp_path: Path) -> None:
+    rows = [Asked(str(page), "?", "abcd") for page in range(20)]
+    same: list[str | None] = ["abcd"] * 18 + ["abcx"] * 2
+    run = store_run(tmp_path / "a", rows, {"one": same, "two": same, "three": same})
+    text = Page(report(run) / "index.html").text
+    assert (
+        "3 of 3 entries are equal and share the first place on cards: one · hf, two · hf, three · hf, each with" in text
+    )
+    assert "is first on" not in text
+    assert "apart" not in text.split("All 60 rows")[0]
+    mirrored = same[::-1]
+    run = store_run(tmp_path / "b", rows, {"bad": ["x"] * 20, "one": same, "two": mirrored})
+    text = Page(report(run) / "index.html").text
+    assert "2 of 3 entries are equal and share the first place on cards: one · hf, two · hf, each with" in text
+    assert "one · hf is ahead of the next, bad · hf, by 0.975" in text
+
+
 def test_a_rate_above_one_is_not_cut(tmp_path: Path) -> None:
     run = store_run(tmp_path / "run", [Asked("1", "?", "ab"), Asked("2", "?", "ab")], {"m": ["x" * 14, "ab"]})
     folder = report(run)

@@ -1,4 +1,4 @@
-"""How fast the answers came, from the times stored with them."""
+"""How fast the answers came, from the moments and times stored with them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import polars
 
 
-PAUSE = 60.0
-"""Seconds without any answer that are taken for a pause of the run and not counted."""
+PAUSE = 10.0
+"""Seconds with no request in the engine that are taken for a pause of the run, such as loading, and not counted."""
 _TIMES = ("time_to_first_token", "time_per_output_token", "total_time", "queue_time")
 
 
@@ -27,20 +27,26 @@ class Throughput(NamedTuple):
 
 
 def throughput(rows: polars.DataFrame) -> Throughput:
-    """From the moments at which answers were stored, the first one only starting the clock.
+    """Answers / (last moment stored - first begin - pauses), and their output tokens likewise.
 
-    Rows whose engine gave no times (answers made elsewhere) do not count.
+    An answer begins its total time before it was stored, so a batch that is stored at one moment has its span too. A
+    pause is more than ``PAUSE`` seconds without any answer under way. Rows whose engine gave no times (answers made
+    elsewhere) do not count.
     """
     import polars as pl
 
-    timed = rows.filter((pl.col("status") == "ok") & pl.col("total_time").is_not_null()).sort("answered_at")
-    gaps = timed["answered_at"].diff().drop_nulls()
-    paused = float(gaps.filter(gaps > PAUSE).sum())
-    working = float(gaps.sum()) - paused
-    tokens = timed["output_tokens"].slice(1)
+    timed = rows.filter((pl.col("status") == "ok") & pl.col("total_time").is_not_null())
+    spans = timed.select((pl.col("answered_at") - pl.col("total_time")).alias("begin"), end="answered_at").sort("begin")
+    if spans.is_empty():
+        return Throughput(None, None, 0.0)
+    begin, ended = spans["begin"], spans["end"].cum_max()
+    idle = begin - ended.shift(1)
+    paused = float(idle.filter(idle > PAUSE).sum())
+    working = float(ended[-1] - begin[0]) - paused
+    tokens = timed["output_tokens"]
     known = not tokens.null_count()
     return Throughput(
-        per_second(len(gaps), working), per_second(float(tokens.sum()), working) if known else None, paused
+        per_second(len(timed), working), per_second(float(tokens.sum()), working) if known else None, paused
     )
 
 

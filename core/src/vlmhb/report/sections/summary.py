@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,19 +63,25 @@ class SummarySection(ReportSection):
             "rows": found.rows,
             "pages": found.pages,
         }
-        sentences = [view.text("summary.best" if others else "summary.one", **values)]
-        if others and others[0][1].mean is not None:
-            sentences.append(self._lead(view, best, others[0][0], metric))
+        equal = [best, *(entry for entry, other in others if _equal(found, other))]
+        tied = len(equal) > 1
+        if tied:
+            values |= {"labels": ", ".join(entry.label for entry in equal), "count": len(equal), "entries": len(order)}
+        key = "tied" if tied else "best" if others else "one"
+        sentences = [view.text(f"summary.{key}", **values)]
+        following = [entry for entry, other in order[len(equal) :] if other.mean is not None]
+        if following:
+            sentences.append(self._lead(view, best, following[0], metric, "tied" if tied else "lead"))
         return sentences
 
-    def _lead(self, view: ReportView, best: ReportEntry, second: ReportEntry, metric: str) -> str:
+    def _lead(self, view: ReportView, best: ReportEntry, second: ReportEntry, metric: str, kind: str) -> str:
         found = lead(view, best, second, metric)
         if found is None:
-            return view.text("summary.no_common", other=second.label)
-        key = "summary.lead_certain" if found.certain else "summary.lead_uncertain"
+            return view.text("summary.no_common", label=best.label, other=second.label)
         span = found.interval
         return view.text(
-            key,
+            f"summary.{kind}_{'certain' if found.certain else 'uncertain'}",
+            label=best.label,
             other=second.label,
             difference=figure(found.difference),
             range=f"{figure(span.low)} … {figure(span.high)}" if span else view.text("word.none"),
@@ -88,6 +95,13 @@ class SummarySection(ReportSection):
         if not any(counts.values()):
             return view.text("summary.all_answered", total=total)
         return view.text("summary.some_failed", total=total, **counts)
+
+
+def _equal(first: Figure, other: Figure) -> bool:
+    """Whether the means are the same but for rounding of their sums."""
+    if first.mean is None or other.mean is None:
+        return False
+    return math.isclose(first.mean, other.mean, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def _value(view: ReportView, found: Figure) -> str:
