@@ -16,13 +16,19 @@ from transformers import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput
 
 
-def features_obstacle(model: Any) -> str:
-    """Why pictures cannot be encoded apart from the prompts; empty where they can."""
+def code_obstacle(model: Any) -> str:
+    """Why it is not known what the model's own code does with its inputs; empty where that is transformers' code."""
     kind = type(model)
     if getattr(kind, "generate", None) is not GenerationMixin.generate:
         return f"{kind.__name__} generates in its own way"
-    if model.is_remote_code():
-        return f"{kind.__name__} is the folder's own code"
+    return f"{kind.__name__} is the folder's own code" if model.is_remote_code() else ""
+
+
+def features_obstacle(model: Any) -> str:
+    """Why pictures cannot be encoded apart from the prompts; empty where they can."""
+    kind = type(model)
+    if obstacle := code_obstacle(model):
+        return obstacle
     if _encodes_only_pictures(model):
         return ""
     takes = model._supports_mm_encoder_outputs() or (

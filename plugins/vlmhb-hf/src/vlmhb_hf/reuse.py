@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
-from transformers import DynamicCache, GenerationConfig, GenerationMixin, LogitsProcessorList
+from transformers import DynamicCache, GenerationConfig, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from vlmhb_hf.decoding import Decoding
-from vlmhb_hf.features import features_obstacle
+from vlmhb_hf.features import code_obstacle, features_obstacle
 from vlmhb_hf.sharing import Shared
 
 Level = Literal["prefix", "features", "off"]
@@ -109,10 +109,8 @@ class Reuse:
 def own_loop_obstacle(model: Any) -> str:
     """Why the model must run in its own ``generate``; empty when it need not."""
     kind = type(model)
-    if getattr(kind, "generate", None) is not GenerationMixin.generate:
-        return f"{kind.__name__} generates in its own way"
-    if model.is_remote_code():
-        return f"{kind.__name__} is the folder's own code"
+    if obstacle := code_obstacle(model):
+        return obstacle
     if model.config.is_encoder_decoder:
         return f"{kind.__name__} has an encoder and a decoder"
     if getattr(model.config.get_text_config(decoder=True), "cross_attention_layers", None):
